@@ -1,0 +1,162 @@
+"""One experiment as frozen values: the sections of a scenario and what each key means.
+
+A section is a dataclass; the metadata of a field holds its help text and its bounds. A key that
+names a quantity carries its unit. Plug-in sections (`kind` and its keywords) are `Plugin` values.
+The defaults are the preset `quick`.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from asyncfeel.plugins import Plugin
+
+Counted = Literal["model"]
+WorkReading = Literal["paper", "literal", "physical"]
+
+
+def option(
+    default: Any, text: str, *, least: float | None = None, above: float | None = None, most: float | None = None
+) -> Any:
+    """A field with its help text and its bounds."""
+    metadata = {"help": text, "least": least, "above": above, "most": most}
+    if isinstance(default, Plugin):
+        return dataclasses.field(default_factory=lambda: default, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class Federation:
+    """Who takes part."""
+
+    servers: int | None = option(None, "edge servers (D); left out: as many as the map has, or 6", least=1)
+    clients: int = option(30, "client devices (C), spread over the servers", least=1)
+    assignment: Literal["random", "sorted", "file"] = option(
+        "random", "clients to clusters: random, sorted by speed, or file (the server column of speeds.path)"
+    )
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one mini-batch step costs a device."""
+
+    flops_per_step: float | Counted | WorkReading = option(
+        "model",
+        "FLOPs of one step: a number; model (counted); or paper (556.7 M), literal (55.67 G), physical (33.4 G), see A12",
+        above=0,
+    )
+
+
+@dataclass(frozen=True)
+class Network:
+    """What travels, and how fast."""
+
+    model_bits: float | Literal["model", "paper"] = option(
+        "model", "bits of one model: a number; model (parameters x 32); paper (ResNet-18: 357,566,784)", above=0
+    )
+    uplink_bps: float = option(5e6, "client to server", above=0)
+    exchange_bps: float = option(10e6, "server to server; a link of the map may have its own rate_bps", above=0)
+    downlink_bps: float | None = option(None, "server to client; left out: takes no time, as in the paper", above=0)
+    cloud_bps: float | None = option(None, "server to cloud; left out: a tenth of uplink_bps", above=0)
+
+
+@dataclass(frozen=True)
+class Training:
+    """Mini-batch SGD on the clients."""
+
+    local_steps: int = option(
+        10, "steps of one job: of a cluster's slowest client under a deadline, else of every client", least=1
+    )
+    batch: int = option(10, "samples per step", least=1)
+    learning_rate: float = option(0.05, "step size (eta)", above=0)
+    momentum: float = option(0.0, "momentum; its memory starts anew with each job", least=0, most=1)
+    weight_decay: float = option(0.0, "L2 penalty", least=0)
+    augment: bool = option(False, "flip and shift colour images at random")
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When training ends: at the first limit that is reached."""
+
+    until_s: float | None = option(None, "simulated seconds", above=0)
+    iterations: int | None = option(None, "global iterations (K)", least=1)
+    patience: int | None = option(
+        None, "stop once no client's own loss has improved for so many of its iterations (A18)", least=1
+    )
+    tolerance: float = option(0.0, "what counts as an improvement of a client's loss", least=0)
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """The phase after training in which the servers agree on one model (A19)."""
+
+    rounds: int | Literal["auto"] = option("auto", "rounds of exchange; auto: until the tolerance is met", least=0)
+    tolerance: float = option(
+        0.01, "spread of the servers' models, as a share of the spread at the start", above=0, most=1
+    )
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """When the global model is tested; it never touches the order of events."""
+
+    every_s: float | None = option(None, "simulated seconds between evaluations", above=0)
+    every_iterations: int | None = option(None, "global iterations between evaluations", least=1)
+    train_sample: int = option(2000, "training samples for the global training loss; 0: all of them", least=0)
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How the real training is done; it changes no simulated number."""
+
+    executor: str = option("threads", "serial, threads, or stub (no training)")
+    workers: int = option(0, "jobs at once; 0: as many as there are cores", least=0)
+    device: str = option("auto", "auto, cpu, cuda, cuda:N or mps")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One experiment, complete: running it again repeats it."""
+
+    seed: int = option(1, "names every random stream", least=0)
+    data_dir: str = option("data", "folder with data sets, or where they are downloaded to")
+    algorithm: Plugin = option(Plugin("async-sd-feel"), "the training algorithm")
+    psi: Plugin = option(Plugin("inverse"), "staleness function")
+    topology: Plugin = option(Plugin("ring"), "graph of the edge servers: a name, or a .graphml or .json map")
+    federation: Federation = option(Federation(), "who takes part")
+    speeds: Plugin = option(Plugin("uniform", {"heterogeneity": 10.0}), "FLOPS of the clients")
+    drift: Plugin = option(Plugin("none"), "how the devices' speeds change over time")
+    fading: Plugin = option(Plugin("none"), "how the uplink rates change over time")
+    work: Work = option(Work(), "what one mini-batch step costs")
+    network: Network = option(Network(), "what travels, and how fast")
+    dataset: Plugin = option(Plugin("digits"), "data: a name, a .npz file, or module:function")
+    split: Plugin = option(Plugin("auto"), "data over clients; auto: the data's own clients, or dirichlet")
+    model: Plugin = option(Plugin("auto"), "what is trained; auto: cnn for images, logistic for features")
+    training: Training = option(Training(), "mini-batch SGD on the clients")
+    stop: Stop = option(Stop(until_s=60.0), "when training ends: at the first limit that is reached")
+    consensus: Consensus = option(Consensus(), "how the servers agree at the end")
+    evaluation: Evaluation = option(Evaluation(), "when the global model is tested; left out: fifty times")
+    execution: Execution = option(Execution(), "how the real training is done; changes no simulated number")
+
+    @staticmethod
+    def load(
+        preset: str | None = None, config: str | Path | None = None, set: Mapping[str, Any] | None = None, **flags: Any
+    ) -> "Scenario":
+        """A scenario from a preset, a TOML file, dotted keys, and the short flags of the command line.
+
+        Later ones win, in this order.
+
+        >>> Scenario.load("paper", psi="hinge", set={"psi.a": 5}).psi.kind
+        'hinge'
+        """
+        from asyncfeel.scenario.build import load
+
+        return load(preset, None if config is None else Path(config), set or {}, flags)
+
+    def replace(self, set: Mapping[str, Any] | None = None, **flags: Any) -> "Scenario":
+        """The same scenario with some keys changed."""
+        from asyncfeel.scenario.build import replace
+
+        return replace(self, set or {}, flags)

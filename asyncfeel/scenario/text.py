@@ -1,0 +1,95 @@
+"""Scenarios as TOML text, and back."""
+
+import dataclasses
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from asyncfeel.errors import InputError
+from asyncfeel.plugins import Plugin
+from asyncfeel.scenario.sections import Scenario
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The nested table in a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"the scenario file {str(path)!r} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"the scenario file {str(path)!r} is not TOML: {error}") from error
+
+
+def parse_assignment(text: str) -> tuple[str, Any]:
+    """The key and the value of `--set a.b=c`; the value is read as TOML, or else as a text.
+
+    >>> parse_assignment("psi.a=0.5"), parse_assignment("topology.kind=ring")
+    (('psi.a', 0.5), ('topology.kind', 'ring'))
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise InputError(f"--set takes key=value, for example psi.kind=hinge, not {text!r}")
+    return key.strip(), parse_value(value.strip())
+
+
+def parse_value(text: str) -> Any:
+    """A TOML value, or the text itself where it is none."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def write(scenario: Scenario, heading: str = "", comments: bool = False) -> str:
+    """The scenario as TOML; with comments, what each key means and which may be set as well."""
+    lines = [f"# {line}".rstrip() for line in heading.splitlines()]
+    fields = dataclasses.fields(scenario)
+    plain = [field for field in fields if not _is_section(getattr(scenario, field.name))]
+    for field in plain:
+        lines += _entry(field, getattr(scenario, field.name), comments)
+    for field in fields:
+        if field not in plain:
+            lines += ["", *_section(field, getattr(scenario, field.name), comments)]
+    return "\n".join(lines) + "\n"
+
+
+def _is_section(value: Any) -> bool:
+    return isinstance(value, Plugin) or dataclasses.is_dataclass(value)
+
+
+def _section(field: "dataclasses.Field[Any]", value: Any, comments: bool) -> Iterator[str]:
+    yield f"[{field.name}]" + (f"  # {field.metadata['help']}" if comments else "")
+    if isinstance(value, Plugin):
+        yield f"kind = {literal(value.kind)}"
+        yield from (f"{key} = {literal(item)}" for key, item in value.options.items() if item is not None)
+    else:
+        for inner in dataclasses.fields(value):
+            yield from _entry(inner, getattr(value, inner.name), comments)
+
+
+def _entry(field: "dataclasses.Field[Any]", value: Any, comments: bool) -> list[str]:
+    if value is None:
+        return [f"# {field.name} is not set  # {field.metadata['help']}"] if comments else []
+    return [f"{field.name} = {literal(value)}" + (f"  # {field.metadata['help']}" if comments else "")]
+
+
+def literal(value: Any) -> str:
+    r"""A value as TOML writes it; floats keep every digit.
+
+    >>> literal(True), literal(5e6), literal('a"b'), literal([1, 2])
+    ('true', '5000000.0', '"a\\"b"', '[1, 2]')
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(literal(item) for item in value)}]"
+    if isinstance(value, str):
+        return '"' + "".join(_character(character) for character in value) + '"'
+    return repr(value)
+
+
+def _character(character: str) -> str:
+    if character in '"\\':
+        return "\\" + character
+    return character if character.isprintable() else f"\\U{ord(character):08x}"
