@@ -1,0 +1,115 @@
+"""Asynchronous SD-FEEL (the paper): each server closes its own round and mixes by staleness."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from asyncfeel.jobs import Model, Update
+from asyncfeel.theory import aggregation, mixing, objective, synchronous
+from asyncfeel.theory.mixing import Columns
+from asyncfeel.world.client import Upload
+from asyncfeel.world.deadlines import Rule, deadlines
+from asyncfeel.world.federation import Federation
+from asyncfeel.world.gathering import Gathering
+from asyncfeel.world.records import Trigger
+from asyncfeel.world.server import Server, Steps
+
+MIXING = {"paper": mixing.paper, "weighted": mixing.weighted}
+Arrival = tuple[Trigger, Model]
+
+
+@dataclass(frozen=True)
+class AsyncSdFeel:
+    """Each cluster trains until its own deadline, then its server mixes with its neighbours.
+
+    At the end of the exchange, in one instant (A17):
+    yhat = y[d] + taubar_d sum_i mhat_i Delta_i, then y <- y P_k with P_k from the staleness.
+    """
+
+    deadline: Rule = "min-steps"
+    """How long clients train: until the slowest of the cluster has done `min_steps`, or `deadline_s`."""
+    min_steps: int | None = None
+    """Steps of the slowest client of each cluster (A13); left out: training.local_steps."""
+    deadline_s: float | None = None
+    """The deadline of all clusters when `deadline` is `fixed`."""
+    mixing: Literal["paper", "weighted"] = "paper"
+    """P_k as in the paper, or the one that keeps the data-weighted mean."""
+    own_staleness: Literal["literal", "fresh"] = "literal"
+    """The trigger's own staleness: since its last broadcast, or 0 (A7)."""
+    rate_correction: bool = False
+    """Whether updates are scaled so that frequent clusters do not count more."""
+    simultaneous: Literal["one-by-one", "together"] = "one-by-one"
+    """What completions at the same instant do (A14)."""
+
+    def start(self, federation: Federation) -> None:
+        """Start every cluster at the present instant, in the order of their numbers."""
+        periods = deadlines(self.deadline, federation, self.min_steps, self.deadline_s)
+        rates = self._rates(federation, periods)
+        gathering = Gathering[Arrival](federation.clock)
+        for server, deadline_s, rate in zip(federation.servers, periods, rates, strict=True):
+            federation.clock.process(self.serve(server, federation, deadline_s, rate, gathering))
+
+    def serve(
+        self, server: Server, federation: Federation, deadline_s: float, rate: float, gathering: Gathering[Arrival]
+    ) -> Steps:
+        """The life of an edge server (the paper's Algorithm 1)."""
+        while True:
+            server.broadcast_until(deadline_s)
+            uploads = yield from server.collect()
+            yield from server.exchange()
+            gathering.arrive()
+            updates = yield from federation.join(uploads)
+            aggregated = self.aggregate(server, uploads, updates, rate)
+            if self.simultaneous == "one-by-one":
+                self.complete(server.trigger(uploads), aggregated, federation)
+            else:
+                arrivals = yield from gathering.meet((server.trigger(uploads), aggregated))
+                if arrivals:
+                    self.complete_together(arrivals, federation)
+                    gathering.disperse()
+
+    def aggregate(self, server: Server, uploads: Sequence[Upload], updates: Sequence[Update], rate: float) -> Model:
+        """The cluster's update on top of the server's present model (eq. intra, A5)."""
+        change = server.change(uploads, updates)
+        return server.model + (rate * change if self.rate_correction else change)
+
+    def complete(self, trigger: Trigger, aggregated: Model, federation: Federation) -> None:
+        """Mix by staleness and count: one server's iteration, one instant (eqs. pk, inter)."""
+        staleness = federation.staleness()
+        if self.own_staleness == "fresh":
+            staleness[trigger.server] = 0
+        neighbours = federation.topology.neighbours[trigger.server]
+        weights = mixing.staleness_weights(trigger.server, neighbours, staleness, federation.psi)
+        columns = MIXING[self.mixing](trigger.server, weights, federation.shares)
+        federation.mix({trigger.server: aggregated}, columns)
+        federation.count([trigger], staleness, columns)
+
+    def complete_together(self, arrivals: Sequence[Arrival], federation: Federation) -> None:
+        """All aggregate, then one synchronous mixing over the links of these servers (A14)."""
+        if len(arrivals) == 1:
+            return self.complete(*arrivals[0], federation)
+        staleness = federation.staleness()
+        if self.own_staleness == "fresh":
+            staleness = [0 if any(t.server == j for t, _ in arrivals) else d for j, d in enumerate(staleness)]
+        columns = _links_mixing({trigger.server for trigger, _ in arrivals}, federation)
+        federation.mix({trigger.server: aggregated for trigger, aggregated in arrivals}, columns)
+        federation.count([trigger for trigger, _ in arrivals], staleness, columns)
+        return None
+
+    def _rates(self, federation: Federation, periods: Sequence[float]) -> list[float]:
+        """The correction r_d of each cluster, from what the deadlines imply."""
+        network, clusters = federation.network, federation.profiles.clusters
+        lengths = [network.iteration_s(d, cluster.tolist(), periods[d]) for d, cluster in enumerate(clusters)]
+        steps = [
+            aggregation.mean_steps(
+                [client.samples for client in server.clients],
+                [network.steps_within(client.number, period, 0.0) for client in server.clients],
+            )
+            for server, period in zip(federation.servers, periods, strict=True)
+        ]
+        return objective.rate_corrections(lengths, steps, federation.shares)
+
+
+def _links_mixing(triggers: set[int], federation: Federation) -> Columns:
+    links = [link for link in federation.topology.links if triggers & set(link)]
+    return synchronous.synchronous("optimal", links, federation.shares)

@@ -1,0 +1,1 @@
+"""The simulated world: clients and servers as SimPy processes on a simulated clock."""

@@ -1,0 +1,37 @@
+"""Deadlines T_comp: how long the clients of each cluster compute before they upload."""
+
+from typing import Literal
+
+from asyncfeel.errors import InputError
+from asyncfeel.theory import latency
+from asyncfeel.world.federation import Federation
+
+Rule = Literal["min-steps", "fixed"]
+
+
+def deadlines(rule: Rule, federation: Federation, min_steps: int | None, deadline_s: float | None) -> list[float]:
+    """The deadline of each cluster by the rule.
+
+    `min-steps`: the slowest client of the cluster does exactly that many steps (A13).
+    `fixed`: the same seconds for all; every client must be able to do one step.
+    """
+    if min_steps is not None and min_steps < 1:
+        raise InputError(f"algorithm.min_steps must be at least 1, not {min_steps}")
+    if rule == "min-steps":
+        if deadline_s is not None:
+            raise InputError("algorithm.deadline_s needs algorithm.deadline = 'fixed'")
+        return slowest_s(federation, min_steps or federation.local_steps)
+    if deadline_s is None:
+        raise InputError("algorithm.deadline = 'fixed' needs algorithm.deadline_s, in simulated seconds")
+    needed_s = max(slowest_s(federation, 1))
+    if deadline_s < needed_s:
+        raise InputError(
+            f"algorithm.deadline_s = {deadline_s} is too short: the slowest client needs {needed_s} s for one step"
+        )
+    return [deadline_s] * len(federation.servers)
+
+
+def slowest_s(federation: Federation, steps: int) -> list[float]:
+    """The seconds in which the slowest client of each cluster does so many steps."""
+    profiles, work = federation.profiles, federation.network.flops_per_step
+    return [latency.compute_s(steps, work, float(profiles.flops[cluster].min())) for cluster in profiles.clusters]

@@ -1,0 +1,30 @@
+"""When training ends (A18)."""
+
+import math
+
+
+class Patience:
+    """Watches the clients' own losses, each measured at the model that the client was sent.
+
+    It is exhausted once every client has gone `patience` of its iterations in a row without an
+    improvement by more than `tolerance` on its best loss.
+    """
+
+    def __init__(self, clients: int, patience: int, tolerance: float) -> None:
+        self.patience = patience
+        self.tolerance = tolerance
+        self._best = [math.inf] * clients
+        self._idle = [0] * clients
+
+    def observe(self, client: int, loss: float) -> None:
+        """Take note of a client's loss."""
+        if loss < self._best[client] - self.tolerance:
+            self._best[client] = loss
+            self._idle[client] = 0
+        else:
+            self._idle[client] += 1
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no client improves any more."""
+        return min(self._idle) >= self.patience

@@ -1,0 +1,126 @@
+"""The graph of the edge servers: drawn by name, from a map, or by a function of the user's own."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from asyncfeel import plugins
+from asyncfeel.errors import InputError
+from asyncfeel.plugins import Plugin
+from asyncfeel.world import maps
+
+DEFAULT_SERVERS = 6
+GIVEN = frozenset({"servers", "rng"})
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A connected graph of servers 0 to D - 1, with the links' own rates where there are any."""
+
+    graph: "nx.Graph[int]"
+
+    @cached_property
+    def servers(self) -> int:
+        """The number of servers, D."""
+        return int(self.graph.number_of_nodes())
+
+    @cached_property
+    def links(self) -> tuple[tuple[int, int], ...]:
+        """Every link once, as (lower, higher), in order."""
+        return tuple(sorted((min(a, b), max(a, b)) for a, b in self.graph.edges))
+
+    @cached_property
+    def neighbours(self) -> tuple[tuple[int, ...], ...]:
+        """The one-hop neighbours N_d of each server, in order."""
+        return tuple(tuple(sorted(self.graph[server])) for server in range(self.servers))
+
+    def rate_bps(self, a: int, b: int, default: float) -> float:
+        """The rate of a link: its own, or the default."""
+        return float(self.graph.edges[a, b].get("rate_bps", default))
+
+    def node_link(self) -> dict[str, Any]:
+        """The graph as networkx node-link data, nodes and links in order."""
+        nodes = [{"id": server, **self.graph.nodes[server]} for server in range(self.servers)]
+        edges = [{"source": a, "target": b, **self.graph.edges[a, b]} for a, b in self.links]
+        return {"directed": False, "multigraph": False, "graph": dict(self.graph.graph), "nodes": nodes, "edges": edges}
+
+
+def draw(plugin: Plugin, servers: int | None, rng: np.random.Generator) -> tuple[Topology, Plugin]:
+    """The graph that a scenario asks for, and the plug-in with all its options."""
+    source = maps.find(plugin.kind)
+    if isinstance(source, Path):
+        if plugin.options:
+            raise InputError(f"topology {plugin.kind!r} is a map and takes no option {next(iter(plugin.options))!r}")
+        topology = check(plugin.kind, read_map(source))
+        if servers not in (None, topology.servers):
+            raise InputError(
+                f"topology {plugin.kind!r} has {topology.servers} servers, not {servers}: leave the number out"
+            )
+        return topology, plugin
+    options = plugins.complete(f"topology {plugin.kind!r}", source, plugin.options, GIVEN)
+    given = {"servers": servers or DEFAULT_SERVERS, "rng": rng}
+    graph = source(**plugins.supply(source, given), **options)
+    topology = check(plugin.kind, graph)
+    if topology.servers != given["servers"]:
+        raise InputError(
+            f"topology {plugin.kind!r} made {topology.servers} servers where {given['servers']} were asked for"
+        )
+    return topology, Plugin(plugin.kind, options)
+
+
+def read_map(path: Path) -> "nx.Graph[Any]":
+    """The graph in a GraphML or node-link file."""
+    try:
+        if path.suffix == ".graphml":
+            return nx.read_graphml(path)
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return nx.node_link_graph(data, edges="links" if "links" in data else "edges")
+    except OSError as error:
+        raise InputError(f"the map {str(path)!r} cannot be read: {error.strerror}") from error
+    except Exception as error:
+        raise InputError(f"the map {str(path)!r} is not a {path.suffix[1:]} graph: {error}") from error
+
+
+def check(kind: str, graph: Any) -> Topology:
+    """The graph as a topology with servers 0 to D - 1, or an error that says what is wrong with it."""
+    if not isinstance(graph, nx.Graph):
+        raise InputError(f"topology {kind!r} gave a {type(graph).__name__} instead of a networkx graph")
+    if graph.is_directed() or graph.is_multigraph():
+        raise InputError(
+            f"topology {kind!r} is directed or has double links: servers exchange models both ways, once per link"
+        )
+    if not graph:
+        raise InputError(f"topology {kind!r} has no server")
+    loops = list(nx.selfloop_edges(graph))
+    if loops:
+        raise InputError(f"topology {kind!r} links server {loops[0][0]!r} with itself")
+    if not nx.is_connected(graph):
+        parts = [sorted(map(str, part)) for part in nx.connected_components(graph)]
+        raise InputError(
+            f"topology {kind!r} is not connected: {len(parts)} parts, one of them {', '.join(min(parts, key=len)[:5])}"
+        )
+    _check_rates(kind, graph)
+    return Topology(_numbered(graph))
+
+
+def _check_rates(kind: str, graph: "nx.Graph[Any]") -> None:
+    for a, b, rate in graph.edges(data="rate_bps"):
+        if rate is not None and (
+            isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < float("inf")
+        ):
+            raise InputError(f"topology {kind!r}: rate_bps of the link {a}-{b} must be a positive number, not {rate!r}")
+
+
+def _numbered(graph: "nx.Graph[Any]") -> "nx.Graph[int]":
+    """Nodes numbered from 0: as they are if they are 0 to D - 1 already, else in the order of the map."""
+    if set(graph) == set(range(len(graph))):
+        return graph
+    named = graph.copy()
+    for node in named:
+        named.nodes[node].setdefault("name", str(node))
+    return nx.relabel_nodes(named, {node: number for number, node in enumerate(graph)})
