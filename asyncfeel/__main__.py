@@ -1,0 +1,5 @@
+"""`python -m asyncfeel` is the command `asyncfeel`."""
+
+from asyncfeel.cli import app
+
+app()

@@ -1,0 +1,105 @@
+"""Testing the global model while the run goes on.
+
+Models change only when an iteration completes, so the model of any simulated second is the one
+that stands when the next change comes. Evaluations are therefore made from an observer: they need
+no event of their own and cannot touch the order of events.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Protocol
+
+from asyncfeel.jobs import Model
+from asyncfeel.world.federation import Federation
+from asyncfeel.world.records import Completion
+
+PENDING = 2
+"""How many evaluations may be under way before the run waits for the oldest."""
+
+
+class Metrics(Protocol):
+    """What an evaluation finds."""
+
+    train_loss: float
+    test_loss: float
+    test_accuracy: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One row of metrics.csv: the global model after `iteration` iterations, at a simulated second."""
+
+    iteration: int
+    time_s: float
+    train_loss: float
+    test_loss: float
+    test_accuracy: float
+
+
+Evaluate = Callable[[Model], Future[Metrics]]
+Report = Callable[[Measurement], None]
+
+
+class Evaluator:
+    """Tests the global model on a grid of simulated seconds, or of iterations, and at the end."""
+
+    def __init__(self, evaluate: Evaluate, report: Report, every_s: float | None, every_iterations: int | None) -> None:
+        self._evaluate = evaluate
+        self._report = report
+        self._every_s = every_s
+        self._every_iterations = every_iterations
+        self._next = 0
+        self._model_at = -1
+        self._latest: Future[Metrics] | None = None
+        self._pending: deque[tuple[int, float, Future[Metrics]]] = deque()
+        self._last: tuple[int, float] | None = None
+
+    def start(self, federation: Federation) -> None:
+        """Test the initial model."""
+        self._test(federation, 0.0)
+        self._next = 1
+
+    def changing(self, federation: Federation) -> None:
+        """Test the model that is about to change at every grid second that it lived through."""
+        self._catch_up(federation, federation.clock.now, inclusive=False)
+
+    def completed(self, federation: Federation, completion: Completion) -> None:
+        """Test the model if the iteration lies on the grid, and report what is ready."""
+        if self._every_iterations and federation.iteration % self._every_iterations == 0:
+            self._test(federation, federation.clock.now)
+        self._drain(PENDING)
+
+    def finish(self, federation: Federation, end_s: float) -> None:
+        """Test the last model, at the end of the run, and wait for every result."""
+        self._catch_up(federation, end_s, inclusive=True)
+        if self._last != (federation.iteration, end_s):
+            self._test(federation, end_s)
+        self._drain(0)
+
+    def _catch_up(self, federation: Federation, now: float, inclusive: bool) -> None:
+        while self._every_s:
+            grid_s = self._next * self._every_s
+            if grid_s > now or (grid_s == now and not inclusive):
+                return
+            self._test(federation, grid_s)
+            self._next += 1
+
+    def _test(self, federation: Federation, time_s: float) -> None:
+        if self._model_at != federation.iteration or self._latest is None:
+            self._model_at = federation.iteration
+            self._latest = self._evaluate(federation.average())
+        self._last = (federation.iteration, time_s)
+        self._pending.append((federation.iteration, time_s, self._latest))
+
+    def _drain(self, most: int) -> None:
+        """Report finished results in their order; wait where more than `most` models are under way."""
+        while self._pending:
+            iteration, time_s, future = self._pending[0]
+            waiting = {id(later) for _, _, later in self._pending}
+            if not future.done() and len(waiting) <= most:
+                return
+            found = future.result()
+            self._pending.popleft()
+            self._report(Measurement(iteration, time_s, found.train_loss, found.test_loss, found.test_accuracy))

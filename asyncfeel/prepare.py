@@ -1,0 +1,222 @@
+"""From a scenario to everything that a simulation needs, checked before anything is created.
+
+torch is imported only where a model is needed: to train, or to count its work and its bits.
+"""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from asyncfeel import catalogue, plugins
+from asyncfeel.errors import InputError
+from asyncfeel.learning.datasets import files
+from asyncfeel.learning.datasets.values import Dataset
+from asyncfeel.learning.partition import Partition
+from asyncfeel.plugins import Plugin
+from asyncfeel.scenario import Scenario
+from asyncfeel.streams import stream
+from asyncfeel.theory import latency
+from asyncfeel.theory.staleness import Psi
+from asyncfeel.world import maps, speeds
+from asyncfeel.world.federation import Federation
+from asyncfeel.world.network import Network
+from asyncfeel.world.profiles import Profiles, assign
+from asyncfeel.world.topology import GIVEN, Topology, draw
+
+if TYPE_CHECKING:
+    from asyncfeel.learning.learner import Learner
+
+EVALUATIONS = 50
+"""How often the global model is tested when a scenario does not say."""
+
+
+class Algorithm(Protocol):
+    """A system to simulate: starts its processes in a federation, and checks its parameters there."""
+
+    def start(self, federation: Federation) -> None:
+        """Start every process at the present instant."""
+        ...
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A scenario with nothing left open, and the things that it names."""
+
+    scenario: Scenario
+    topology: Topology
+    profiles: Profiles
+    network: Network
+    psi: Psi
+    algorithm: Algorithm
+    learner: "Learner | None"
+
+
+def prepare(scenario: Scenario, train: bool) -> Prepared:
+    """Everything that the scenario names; an `InputError` if anything is wrong with it."""
+    _check_limits(scenario, train)
+    seed, clients = scenario.seed, scenario.federation.clients
+    algorithm, algorithm_plugin = call("algorithm", scenario.algorithm)
+    psi, psi_plugin = call("psi", scenario.psi)
+    topology, topology_plugin = draw(scenario.topology, scenario.federation.servers, stream(seed, "topology"))
+    flops, speeds_plugin = call("speeds", scenario.speeds, clients=clients, rng=stream(seed, "speeds"))
+    server = assign(scenario.federation.assignment, flops, topology.servers, speeds_plugin, stream(seed, "assignment"))
+    drift, drift_plugin = call("drift", scenario.drift, draw=partial(stream, seed, "drift"))
+    fading, fading_plugin = call("fading", scenario.fading, draw=partial(stream, seed, "fading"))
+    dataset, dataset_plugin = _dataset(scenario)
+    parts, split_plugin = _split(scenario, dataset)
+    learner, model_plugin = None, scenario.model
+    if train or _counts_model(scenario):
+        learner, model_plugin = _learner(scenario, dataset, parts)
+    resolved = dataclasses.replace(
+        _settled(scenario, topology, learner),
+        algorithm=algorithm_plugin,
+        psi=psi_plugin,
+        topology=topology_plugin,
+        speeds=speeds_plugin,
+        drift=drift_plugin,
+        fading=fading_plugin,
+        dataset=dataset_plugin,
+        split=split_plugin,
+        model=model_plugin,
+    )
+    rates = dataclasses.asdict(resolved.network)
+    network = Network(topology, flops, float(resolved.work.flops_per_step), drift=drift, fading=fading, **rates)
+    profiles = Profiles(server, parts.sizes, flops)
+    return Prepared(resolved, topology, profiles, network, _checked_psi(psi, psi_plugin.kind), algorithm, learner)
+
+
+def call(what: str, plugin: Plugin, **given: Any) -> tuple[Any, Plugin]:
+    """The thing that a plug-in makes, and the plug-in with all its options."""
+    function = catalogue.find(what, plugin.kind)
+    options = plugins.complete(f"{what} {plugin.kind!r}", function, plugin.options, frozenset(given))
+    return function(**plugins.supply(function, given), **options), Plugin(plugin.kind, options)
+
+
+def with_defaults(scenario: Scenario) -> Scenario:
+    """The scenario with every option of its plug-ins written out, for a file to edit."""
+
+    def filled(what: str, plugin: Plugin, given: frozenset[str]) -> Plugin:
+        return Plugin(plugin.kind, plugins.complete(what, catalogue.find(what, plugin.kind), plugin.options, given))
+
+    topology = maps.find(scenario.topology.kind)
+    options = (
+        {} if isinstance(topology, Path) else plugins.complete("topology", topology, scenario.topology.options, GIVEN)
+    )
+    return dataclasses.replace(
+        scenario,
+        algorithm=filled("algorithm", scenario.algorithm, frozenset()),
+        psi=filled("psi", scenario.psi, frozenset()),
+        speeds=filled("speeds", scenario.speeds, speeds.GIVEN),
+        topology=Plugin(scenario.topology.kind, options),
+    )
+
+
+def _check_limits(scenario: Scenario, train: bool) -> None:
+    stop = scenario.stop
+    if stop.until_s is None and stop.iterations is None and (stop.patience is None or not train):
+        raise InputError("the run would never end: give --until (simulated seconds) or --iterations")
+    if scenario.execution.executor not in catalogue.names("executor"):
+        raise plugins.unknown("executor", scenario.execution.executor, catalogue.names("executor"))
+
+
+def _checked_psi(psi: Psi, kind: str) -> Psi:
+    """The psi, once it has shown that it is finite, not negative and does not grow."""
+    values = [float(psi(staleness)) for staleness in range(101)]
+    if not all(math.isfinite(value) and value >= 0 for value in values) or not values[0] > 0:
+        raise InputError(f"psi {kind!r} must be finite, above 0 at staleness 0 and never negative")
+    if any(later > earlier for earlier, later in pairwise(values)):
+        raise InputError(f"psi {kind!r} grows with the staleness: a staler model must not count more")
+    return lambda staleness: float(psi(staleness))
+
+
+def _dataset(scenario: Scenario) -> tuple[Dataset, Plugin]:
+    plugin = scenario.dataset
+    if plugin.kind.endswith(".npz"):
+        if plugin.options:
+            raise InputError(f"dataset {plugin.kind!r} is a file and takes no option {next(iter(plugin.options))!r}")
+        return files.from_npz(Path(plugin.kind)), plugin
+    rng, data_dir = stream(scenario.seed, "dataset"), Path(scenario.data_dir)
+    dataset, resolved = call("dataset", plugin, clients=scenario.federation.clients, rng=rng, data_dir=data_dir)
+    if not isinstance(dataset, Dataset):
+        raise InputError(f"dataset {plugin.kind!r} gave a {type(dataset).__name__} instead of an asyncfeel Dataset")
+    return dataset, resolved
+
+
+def _split(scenario: Scenario, dataset: Dataset) -> tuple[Partition, Plugin]:
+    plugin = scenario.split
+    if plugin.kind == "auto":
+        plugin = Plugin("natural" if dataset.owners is not None else "dirichlet", plugin.options)
+    least = scenario.training.batch if plugin.kind == "dirichlet" else 1
+    parts, resolved = call(
+        "split",
+        plugin,
+        labels=dataset.y_train if dataset.loss == "cross-entropy" else None,
+        owners=dataset.owners,
+        clients=scenario.federation.clients,
+        rng=stream(scenario.seed, "split"),
+        min_samples=least,
+    )
+    return parts, resolved
+
+
+def _counts_model(scenario: Scenario) -> bool:
+    return "model" in (scenario.work.flops_per_step, scenario.network.model_bits)
+
+
+def _learner(scenario: Scenario, dataset: Dataset, parts: Partition) -> "tuple[Learner, Plugin]":
+    from asyncfeel.learning import devices, settings
+    from asyncfeel.learning.learner import Learner
+
+    plugin = scenario.model
+    if plugin.kind == "auto":
+        plugin = Plugin(_usual_model(dataset), plugin.options)
+    function = catalogue.find("model", plugin.kind)
+    options = plugins.complete(f"model {plugin.kind!r}", function, plugin.options, frozenset({"shape", "outputs"}))
+    training = dataclasses.asdict(scenario.training)
+    del training["local_steps"]
+    learner = Learner(
+        dataset,
+        parts,
+        partial(function, **options),
+        settings.Training(**training),
+        scenario.seed,
+        devices.choose(scenario.execution.device),
+        scenario.evaluation.train_sample,
+    )
+    return learner, Plugin(plugin.kind, options)
+
+
+def _usual_model(dataset: Dataset) -> str:
+    if dataset.loss == "half-square":
+        return "point"
+    return "cnn" if dataset.is_image else "logistic"
+
+
+def _settled(scenario: Scenario, topology: Topology, learner: "Learner | None") -> Scenario:
+    """The scenario with its numbers in place of words: work, bits, servers, evaluations."""
+    work, bits = scenario.work.flops_per_step, scenario.network.model_bits
+    if isinstance(work, str):
+        work = learner.flops_per_step if work == "model" and learner else latency.WORK_READINGS[work]
+    if isinstance(bits, str):
+        bits = learner.model_bits if bits == "model" and learner else latency.PAPER_MODEL_BITS
+    network = dataclasses.replace(scenario.network, model_bits=float(bits))
+    return dataclasses.replace(
+        scenario,
+        federation=dataclasses.replace(scenario.federation, servers=topology.servers),
+        work=dataclasses.replace(scenario.work, flops_per_step=float(work)),
+        network=dataclasses.replace(network, cloud_bps=network.cloud_bps or network.uplink_bps / 10),
+        evaluation=_evaluation(scenario),
+    )
+
+
+def _evaluation(scenario: Scenario) -> Any:
+    evaluation, stop = scenario.evaluation, scenario.stop
+    if evaluation.every_s is not None or evaluation.every_iterations is not None:
+        return evaluation
+    if stop.until_s is not None:
+        return dataclasses.replace(evaluation, every_s=stop.until_s / EVALUATIONS)
+    return dataclasses.replace(evaluation, every_iterations=max(1, (stop.iterations or EVALUATIONS) // EVALUATIONS))

@@ -1,0 +1,89 @@
+"""A run's folder as it is written: the world first, then a few rows with every iteration."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from asyncfeel.errors import InputError
+from asyncfeel.recording.manifest import Manifest
+from asyncfeel.recording.tables import Table
+from asyncfeel.theory import mixing
+from asyncfeel.world.federation import Federation
+from asyncfeel.world.profiles import Profiles
+from asyncfeel.world.records import Completion
+from asyncfeel.world.topology import Topology
+
+
+class RunFolder:
+    """Streams the schedule of a run to its files, as an observer of the federation."""
+
+    def __init__(self, path: Path, config: str, topology: Topology, profiles: Profiles, facts: dict[str, Any]) -> None:
+        self.path = path
+        self.manifest = Manifest(path, facts)
+        (path / "config.toml").write_text(config, encoding="utf-8")
+        graph = json.dumps(topology.node_link(), indent=1) + "\n"
+        (path / "topology.json").write_text(graph, encoding="utf-8")
+        clients = Table(path, "clients")
+        columns = (profiles.server.tolist(), profiles.samples.tolist(), profiles.flops.tolist())
+        clients.write(zip(range(len(profiles)), *columns, strict=True))
+        clients.close()
+        self._world = hashlib.sha256(graph.encode()).hexdigest() + clients.digest
+        self._iterations = Table(path, "iterations")
+        self._staleness = Table(path, "staleness")
+        self._mixing = Table(path, "mixing")
+        self.metrics = Table(path, "metrics") if facts["kind"] == "run" else None
+
+    def changing(self, federation: Federation) -> None:
+        """Nothing: what is recorded is the completed iteration."""
+
+    def completed(self, federation: Federation, completion: Completion) -> None:
+        """Append the rows of an iteration to iterations.csv, staleness.csv and mixing.csv."""
+        k, time_s = completion.iteration, completion.time_s
+        for trigger in completion.triggers:
+            steps = trigger.steps
+            spread = (min(steps), sum(steps) / len(steps), max(steps))
+            own = completion.staleness[trigger.server]
+            self._iterations.write([(k, time_s, trigger.server, trigger.started_s, trigger.deadline_s, *spread, own)])
+            weights = mixing.into(completion.mixing, trigger.server, len(completion.staleness))
+            self._staleness.write(
+                (k, time_s, trigger.server, server, completion.staleness[server], weight)
+                for server, weight in enumerate(weights)
+            )
+        self._mixing.write((k, *entry) for entry in mixing.entries(completion.mixing))
+
+    def digests(self) -> dict[str, str]:
+        """What two runs must share to be a paired comparison (schedule), and to mix alike (mixing)."""
+        schedule = self._world + self._iterations.digest
+        weights = self._staleness.digest + self._mixing.digest
+        return {
+            name: hashlib.sha256(text.encode()).hexdigest()
+            for name, text in [("schedule", schedule), ("mixing", weights)]
+        }
+
+    def close(self) -> None:
+        """Close every file."""
+        for table in (self._iterations, self._staleness, self._mixing, self.metrics):
+            if table:
+                table.close()
+
+
+def create(out: Path | None, name: str) -> Path:
+    """A new, empty folder: the one asked for, or runs/<name>, numbered where that exists."""
+    if out is not None:
+        return _make(out)
+    for number in range(1, 100_000):
+        path = Path("runs") / (name if number == 1 else f"{name}-{number}")
+        if not path.exists():
+            return _make(path)
+    raise InputError(f"there are 100,000 runs called {name!r} already: clear the folder 'runs'")
+
+
+def _make(path: Path) -> Path:
+    if path.is_dir() and any(path.iterdir()):
+        raise InputError(f"the folder {str(path)!r} is not empty: runs are never overwritten; choose another --out")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the folder {str(path)!r} cannot be made: {error.strerror}") from error
+    return path

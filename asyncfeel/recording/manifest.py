@@ -1,0 +1,71 @@
+"""The manifest: who made a run, with what, how far it got, and its digests."""
+
+import json
+import os
+import platform
+import socket
+import time
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+Status = Literal["running", "finished", "interrupted", "failed"]
+
+
+class Manifest:
+    """A JSON file that is replaced as a whole, so that a reader never sees half of it."""
+
+    def __init__(self, folder: Path, facts: dict[str, Any]) -> None:
+        self._path = folder / "manifest.json"
+        self._started = time.perf_counter()
+        self._data: dict[str, Any] = {
+            "status": "running",
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "versions": versions(),
+            "machine": {"host": socket.gethostname(), "platform": platform.platform(), "cores": os.cpu_count()},
+            "process": os.getpid(),
+            **facts,
+        }
+        self._write()
+
+    def close(self, status: Status, facts: dict[str, Any]) -> None:
+        """Record how the run ended."""
+        self._data |= facts | {"status": status}
+        self._data["wall"] = {**self._data.get("wall", {}), "total_s": time.perf_counter() - self._started}
+        self._write()
+
+    def _write(self) -> None:
+        draft = self._path.with_suffix(".json.part")
+        draft.write_text(json.dumps(self._data, indent=2) + "\n", encoding="utf-8")
+        draft.replace(self._path)
+
+
+def versions() -> dict[str, str]:
+    """The versions of Python and of the packages that a number may depend on."""
+    found = {"python": platform.python_version()}
+    for package in ("asyncfeel", "simpy", "numpy", "networkx", "torch", "torchvision"):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The manifest of a run; a run that says it is running although its process is gone was killed."""
+    data: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    here = data.get("machine", {}).get("host") == socket.gethostname()
+    if data.get("status") == "running" and here and not _alive(int(data.get("process", 0))):
+        data["status"] = "killed"
+    return data
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

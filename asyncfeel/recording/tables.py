@@ -1,0 +1,85 @@
+"""The CSV files of a run: their columns, how they are streamed, how they are read back."""
+
+import csv
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asyncfeel.errors import InputError
+
+COLUMNS = {
+    "clients": ("client", "server", "samples", "flops"),
+    "iterations": (
+        "iteration",
+        "time_s",
+        "server",
+        "started_s",
+        "deadline_s",
+        "steps_min",
+        "steps_mean",
+        "steps_max",
+        "staleness",
+    ),
+    "staleness": ("iteration", "time_s", "trigger", "server", "staleness", "weight"),
+    "mixing": ("iteration", "source", "target", "weight"),
+    "metrics": ("iteration", "time_s", "train_loss", "test_loss", "test_accuracy"),
+}
+_WHOLE = {
+    "client",
+    "server",
+    "samples",
+    "iteration",
+    "steps_min",
+    "steps_max",
+    "staleness",
+    "trigger",
+    "source",
+    "target",
+}
+
+
+class Table:
+    """A CSV file that grows: every row is on its way to the disk when `write` returns."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._file = (folder / f"{name}.csv").open("x", newline="", encoding="utf-8")
+        self._digest = hashlib.sha256()
+        self._append(",".join(COLUMNS[name]) + "\n")
+
+    def write(self, rows: Iterable[Iterable[Any]]) -> None:
+        """Append rows; floats are written so that reading gives the same float."""
+        self._append("".join(",".join(map(repr, row)) + "\n" for row in rows))
+
+    def _append(self, text: str) -> None:
+        self._digest.update(text.encode())
+        self._file.write(text)
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the file so far."""
+        return self._digest.hexdigest()
+
+
+def read(folder: Path, name: str) -> dict[str, NDArray[Any]]:
+    """A table as plain arrays, one per column; a half-written last row is left out."""
+    path = folder / f"{name}.csv"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise InputError(f"{str(folder)!r} has no {name}.csv") from error
+    complete = text[: text.rfind("\n") + 1]
+    header, *rows = list(csv.reader(complete.splitlines())) or [list(COLUMNS[name])]
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
+    return {
+        title: np.array(values, dtype=np.float64).astype(np.int64 if title in _WHOLE else np.float64)
+        for title, values in zip(header, columns, strict=True)
+    }

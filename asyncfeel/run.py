@@ -1,0 +1,283 @@
+"""Runs a scenario: the one place where the simulated world, the training and the record meet."""
+
+import asyncio
+import hashlib
+import math
+import threading
+import time
+from collections.abc import Coroutine
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from numpy.typing import NDArray
+
+from asyncfeel import catalogue
+from asyncfeel.errors import Interrupted
+from asyncfeel.evaluation import Evaluator, Measurement
+from asyncfeel.prepare import Prepared, prepare
+from asyncfeel.progress import Silent, View
+from asyncfeel.recording import folder as folders
+from asyncfeel.recording import tables
+from asyncfeel.scenario import Scenario, text
+from asyncfeel.tally import Tally
+from asyncfeel.world import consensus
+from asyncfeel.world.clock import Clock
+from asyncfeel.world.federation import Federation, Observer
+from asyncfeel.world.stopping import Patience
+
+if TYPE_CHECKING:
+    from asyncfeel.learning.learner import Learner
+
+T = TypeVar("T")
+Columns = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run that has ended: its folder, its summary, and its tables as plain arrays."""
+
+    folder: Path
+    summary: dict[str, Any]
+
+    @cached_property
+    def metrics(self) -> Columns:
+        """Loss and accuracy of the global model over simulated time."""
+        return tables.read(self.folder, "metrics")
+
+    @cached_property
+    def iterations(self) -> Columns:
+        """Every global iteration."""
+        return tables.read(self.folder, "iterations")
+
+    @cached_property
+    def staleness(self) -> Columns:
+        """The staleness and the weight of every server at every iteration."""
+        return tables.read(self.folder, "staleness")
+
+    @cached_property
+    def mixing(self) -> Columns:
+        """The entries of every mixing matrix that differ from the identity."""
+        return tables.read(self.folder, "mixing")
+
+    @cached_property
+    def clients(self) -> Columns:
+        """The clients: their servers, samples and speeds."""
+        return tables.read(self.folder, "clients")
+
+
+def run(
+    scenario: Scenario,
+    out: str | Path | None = None,
+    *,
+    train: bool = True,
+    view: View | None = None,
+    stop: threading.Event | None = None,
+) -> Result:
+    """Simulate the scenario and train for real; the result has the run folder and its tables.
+
+    With `train=False` it is a plan: the same schedule without training. Setting `stop` ends the
+    run early and cleanly. It may be called where an event loop is running already, as in a notebook.
+    """
+    stop = stop or threading.Event()
+    train = train and scenario.execution.executor != "stub"
+    started = time.perf_counter()
+    prepared = prepare(scenario, train)
+    simulation = Simulation(prepared, None if out is None else Path(out), view or Silent(), stop, started)
+    return _complete(simulation.run(), stop)
+
+
+def _complete(work: Coroutine[Any, Any, T], stop: threading.Event) -> T:
+    """Run a coroutine to its end, in a thread of its own if this one has a running loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    outcome: list[T] = []
+    failure: list[BaseException] = []
+
+    def target() -> None:
+        try:
+            outcome.append(asyncio.run(work))
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=target, name="asyncfeel")
+    thread.start()
+    try:
+        thread.join()
+    except KeyboardInterrupt:
+        stop.set()
+        thread.join()
+    if failure:
+        raise failure[0]
+    return outcome[0]
+
+
+class Simulation:
+    """One run from its first event to its closed folder."""
+
+    def __init__(self, prepared: Prepared, out: Path | None, view: View, stop: threading.Event, started: float) -> None:
+        self._prepared = prepared
+        self._scenario = prepared.scenario
+        self._view = view
+        self._stop = stop
+        self._started = started
+        self._latest: Measurement | None = None
+        self._best = -math.inf
+        self._observers: list[Observer] = []
+        self._executor = self._make_executor()
+        self._federation = self._make_federation()
+        prepared.algorithm.start(self._federation)
+        self._tally = Tally(self._federation)
+        path = folders.create(out, self._name())
+        self._folder = folders.RunFolder(path, self._config(), prepared.topology, prepared.profiles, self._facts())
+        self._evaluator = self._make_evaluator()
+        self._observers += [self._folder, self._tally, view]
+        if self._evaluator:
+            self._observers.append(self._evaluator)
+
+    async def run(self) -> Result:
+        """Simulate to the end; whatever happens, the files are closed and the status is written."""
+        status: Any = "failed"
+        ended: dict[str, Any] = {}
+        self._training_from = time.perf_counter()
+        try:
+            with self._one_thread_per_job():
+                self._view.start(self._scenario, self._federation, self._folder.path)
+                try:
+                    await self._simulate()
+                    status = "finished"
+                except Interrupted:
+                    status = "interrupted"
+                ended = self._wind_up(status)
+        finally:
+            self._executor.close()
+            self._folder.close()
+            self._folder.manifest.close(status, ended)
+            self._view.finish()
+        summary = {"folder": str(self._folder.path), "status": status, **ended}
+        return Result(self._folder.path, summary)
+
+    async def _simulate(self) -> None:
+        if self._evaluator:
+            self._evaluator.start(self._federation)
+        await self._federation.clock.advance(self._scenario.stop.until_s or math.inf, self._poll)
+        if self._evaluator:
+            self._evaluator.finish(self._federation, self._end_s())
+
+    def _poll(self) -> None:
+        if self._stop.is_set():
+            raise Interrupted("the run was asked to end")
+
+    def _end_s(self) -> float:
+        """The simulated second at which training ended: the limit, or the last event before it."""
+        clock, until_s = self._federation.clock, self._scenario.stop.until_s
+        return float(clock.now) if clock.stopped or until_s is None or self._stop.is_set() else until_s
+
+    def _wind_up(self, status: str) -> dict[str, Any]:
+        """The consensus phase, the output model, and what the run amounts to."""
+        training_s = time.perf_counter() - self._training_from
+        output, learner = self._federation.average(), self._prepared.learner
+        agreement = None
+        if status == "finished":
+            settings = self._scenario.consensus
+            norm = learner.norm if learner else None
+            agreement = consensus.agree(self._federation, settings.rounds, settings.tolerance, norm)
+        digests = self._folder.digests()
+        if learner:
+            digests["model"] = save_model(self._folder.path / "model.safetensors", learner, output)
+        return {
+            "iterations": self._federation.iteration,
+            "time_s": self._end_s(),
+            "steps": self._tally.steps,
+            "metrics": asdict(self._latest) if self._latest else None,
+            "best_accuracy": self._best if self._best > -math.inf else None,
+            "servers": self._tally.table(),
+            "consensus": asdict(agreement) if agreement else None,
+            "digests": digests,
+            "wall": {"setup_s": self._training_from - self._started, "training_s": training_s},
+        }
+
+    def _make_executor(self) -> Any:
+        settings, learner = self._scenario.execution, self._prepared.learner
+        kind = settings.executor if learner else "stub"
+        make = catalogue.find("executor", kind)
+        return make(learner, settings.workers, self._stop) if learner else make()
+
+    def _make_federation(self) -> Federation:
+        prepared, stop = self._prepared, self._scenario.stop
+        patience = None
+        if stop.patience and prepared.learner:
+            patience = Patience(len(prepared.profiles), stop.patience, stop.tolerance)
+        return Federation(
+            Clock(),
+            prepared.network,
+            prepared.profiles,
+            prepared.psi,
+            self._executor,
+            prepared.learner.initial() if prepared.learner else 0.0,
+            self._scenario.training.local_steps,
+            stop.iterations,
+            patience,
+            self._observers,
+        )
+
+    def _make_evaluator(self) -> Evaluator | None:
+        settings = self._scenario.evaluation
+        if self._prepared.learner is None:
+            return None
+        return Evaluator(self._executor.evaluate, self._measured, settings.every_s, settings.every_iterations)
+
+    def _measured(self, measurement: Measurement) -> None:
+        self._latest = measurement
+        if measurement.test_accuracy > self._best:
+            self._best = measurement.test_accuracy
+        if self._folder.metrics:
+            self._folder.metrics.write([tuple(asdict(measurement).values())])
+        self._view.measured(measurement)
+
+    def _one_thread_per_job(self) -> Any:
+        if self._prepared.learner is None:
+            return nullcontext()
+        from asyncfeel.learning.intraop import one_thread
+
+        return one_thread()
+
+    def _name(self) -> str:
+        scenario = self._scenario
+        kinds = (scenario.algorithm.kind, scenario.topology.kind, scenario.psi.kind)
+        plain = "-".join(Path(kind.replace(":", "/")).stem for kind in kinds)
+        return f"{'' if self._prepared.learner else 'plan-'}{plain}-seed{scenario.seed}"
+
+    def _config(self) -> str:
+        return text.write(
+            self._scenario, "The scenario of this run, complete: 'asyncfeel run --config' on it repeats the run."
+        )
+
+    def _facts(self) -> dict[str, Any]:
+        scenario, learner = self._scenario, self._prepared.learner
+        return {
+            "kind": "run" if learner else "plan",
+            "seed": scenario.seed,
+            "algorithm": scenario.algorithm.kind,
+            "topology": scenario.topology.kind,
+            "psi": scenario.psi.kind,
+            "dataset": scenario.dataset.kind,
+            "model": scenario.model.kind,
+            "executor": scenario.execution.executor if learner else "stub",
+            "workers": getattr(self._executor, "workers", 0),
+            "device": str(learner.device) if learner else None,
+            "flops_per_step": scenario.work.flops_per_step,
+            "model_bits": scenario.network.model_bits,
+        }
+
+
+def save_model(path: Path, learner: "Learner", model: Any) -> str:
+    """Write the output model and give the SHA-256 of the file."""
+    from safetensors.torch import save_file
+
+    save_file(learner.export(model), path)
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,115 @@
+"""A run in a few lines: what was reached, how stale every server was, where the folder is."""
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from asyncfeel.errors import InputError
+from asyncfeel.units import duration
+
+
+def of_folder(folder: Path) -> dict[str, Any]:
+    """What there is to say about a run folder, finished or not."""
+    from asyncfeel.recording import manifest
+
+    if not (folder / "manifest.json").is_file():
+        raise InputError(f"{str(folder)!r} is not a run folder: it has no manifest.json")
+    try:
+        found = manifest.read(folder)
+    except (OSError, ValueError) as error:
+        raise InputError(f"the manifest of {str(folder)!r} cannot be read: {error}") from error
+    return {"folder": str(folder), **(found if "servers" in found else found | _so_far(folder))}
+
+
+def _so_far(folder: Path) -> dict[str, Any]:
+    """What the tables of a run show that has not ended, or did not end well."""
+    from asyncfeel.recording import tables
+
+    done, clients = tables.read(folder, "iterations"), tables.read(folder, "clients")
+    metrics = tables.read(folder, "metrics") if (folder / "metrics.csv").is_file() else {"time_s": []}
+    servers = []
+    for server in sorted(set(clients["server"].tolist())):
+        own = done["staleness"][done["server"] == server]
+        servers.append(
+            {
+                "server": server,
+                "clients": int((clients["server"] == server).sum()),
+                "share": float(clients["samples"][clients["server"] == server].sum() / clients["samples"].sum()),
+                "iterations": len(own),
+                "staleness_mean": float(own.mean()) if len(own) else 0.0,
+                "staleness_max": int(own.max()) if len(own) else 0,
+            }
+        )
+    last = {name: values[-1].item() for name, values in metrics.items()} if len(metrics["time_s"]) else None
+    best = float(metrics["test_accuracy"].max()) if last else None
+    iterations = int(done["iteration"][-1]) + 1 if len(done["iteration"]) else 0
+    reached_s = float(done["time_s"][-1]) if len(done["time_s"]) else 0.0
+    return {"iterations": iterations, "time_s": reached_s, "metrics": last, "best_accuracy": best, "servers": servers}
+
+
+def show(console: Console, found: dict[str, Any]) -> None:
+    """Print the summary as two small tables."""
+    facts = Table(box=None, show_header=False, pad_edge=False)
+    for name, value in _facts(found):
+        facts.add_row(name, value)
+    console.print(facts)
+    console.print(_servers(found["servers"]))
+    console.print(f"{found['folder']}", soft_wrap=True, highlight=False)
+
+
+def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
+    facts = [
+        (
+            found["kind"],
+            f"{found['status']}: {found['algorithm']}, {found['topology']}, psi {found['psi']}, seed {found['seed']}",
+        ),
+        ("simulated", f"{duration(found['time_s'])}, {found['iterations']:,} iterations"),
+    ]
+    metrics = found.get("metrics")
+    if metrics:
+        facts.append(("train loss", f"{metrics['train_loss']:.4f}"))
+        facts.append(("test loss", f"{metrics['test_loss']:.4f}"))
+        if metrics["test_accuracy"] == metrics["test_accuracy"]:
+            facts.append(("test accuracy", f"{metrics['test_accuracy']:.2%} (best {found['best_accuracy']:.2%})"))
+    consensus = found.get("consensus")
+    if consensus and consensus["rounds"]:
+        facts.append(("consensus", f"{consensus['rounds']} rounds, {duration(consensus['duration_s'])} simulated"))
+    if "steps" in found:
+        facts.append(("training", f"{found['steps']:,} steps" + _rate(found)))
+    return facts
+
+
+def _rate(found: dict[str, Any]) -> str:
+    if found["kind"] == "plan":
+        return f", planned in {duration(found['wall']['training_s'])}"
+    seconds = found["wall"]["training_s"]
+    return f" in {duration(seconds)} real time ({found['steps'] / seconds:,.0f} steps/s, {found['executor']})"
+
+
+def _servers(servers: list[dict[str, Any]], most: int = 32) -> Table:
+    table = Table("server", "clients", "data", "iterations", "staleness mean", "max", box=None, pad_edge=False)
+    for one in servers[:most]:
+        shown = (
+            one["clients"],
+            f"{one['share']:.1%}",
+            one["iterations"],
+            f"{one['staleness_mean']:.2f}",
+            one["staleness_max"],
+        )
+        table.add_row(str(one["server"]), *map(str, shown))
+    if len(servers) > most:
+        table.add_row("...", f"and {len(servers) - most} more servers")
+    return table
+
+
+def show_catalogue(console: Console, kinds: dict[str, dict[str, str]]) -> None:
+    """Print what there is to choose from, a table for each kind."""
+    for what, names in kinds.items():
+        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+        width = max(map(len, names))
+        for name, description in names.items():
+            table.add_row(f"  {name:<{width}}", description)
+        console.print(f"[bold]{what}[/bold]")
+        console.print(table)

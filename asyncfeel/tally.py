@@ -1,0 +1,65 @@
+"""What a run amounts to: iterations, steps and staleness, counted as it goes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from asyncfeel.world.federation import Federation
+from asyncfeel.world.records import Completion
+
+
+@dataclass
+class ServerTally:
+    """One server's iterations, and how stale it was when it completed them."""
+
+    server: int
+    clients: int
+    share: float
+    iterations: int = 0
+    steps: int = 0
+    staleness_sum: int = 0
+    staleness_max: int = 0
+
+    @property
+    def staleness_mean(self) -> float:
+        """The mean of its own staleness over its iterations; 0 before the first."""
+        return self.staleness_sum / self.iterations if self.iterations else 0.0
+
+
+class Tally:
+    """Counts what every server did."""
+
+    def __init__(self, federation: Federation) -> None:
+        self.servers = [ServerTally(one.number, len(one.clients), one.share) for one in federation.servers]
+
+    def changing(self, federation: Federation) -> None:
+        """Nothing: only completed iterations count."""
+
+    def completed(self, federation: Federation, completion: Completion) -> None:
+        """Add an iteration."""
+        for trigger in completion.triggers:
+            tally, staleness = self.servers[trigger.server], completion.staleness[trigger.server]
+            tally.iterations += 1
+            tally.steps += sum(trigger.steps)
+            tally.staleness_sum += staleness
+            tally.staleness_max = max(tally.staleness_max, staleness)
+
+    @property
+    def steps(self) -> int:
+        """All mini-batch steps of completed iterations."""
+        return sum(one.steps for one in self.servers)
+
+    def table(self) -> Sequence[dict[str, Any]]:
+        """One row per server, for summaries."""
+        return [
+            {
+                "server": one.server,
+                "clients": one.clients,
+                "share": one.share,
+                "iterations": one.iterations,
+                "steps": one.steps,
+                "staleness_mean": one.staleness_mean,
+                "staleness_max": one.staleness_max,
+            }
+            for one in self.servers
+        ]
