@@ -9,7 +9,7 @@ from asyncfeel.errors import AsyncFeelError, InputError
 
 if TYPE_CHECKING:
     from asyncfeel.learning.datasets.values import Dataset
-    from asyncfeel.run import Result, run
+    from asyncfeel.simulation import Result, run
     from asyncfeel.scenario import Scenario
 
 __version__ = "0.1.0"
@@ -17,9 +17,9 @@ __all__ = ["AsyncFeelError", "Dataset", "InputError", "Result", "Scenario", "run
 
 _HOMES = {
     "Dataset": "asyncfeel.learning.datasets.values",
-    "Result": "asyncfeel.run",
+    "Result": "asyncfeel.simulation",
     "Scenario": "asyncfeel.scenario",
-    "run": "asyncfeel.run",
+    "run": "asyncfeel.simulation",
 }
 
 

@@ -189,7 +189,7 @@ def execute(arguments: dict[str, Any], train: bool) -> None:
     with reported(), interruptible() as stop:
         scenario = _scenario(arguments)
         from asyncfeel import summary
-        from asyncfeel.run import run as simulate
+        from asyncfeel.simulation import run as simulate
 
         console = Console()
         view = _view(console, arguments["quiet"] or arguments["json_"])

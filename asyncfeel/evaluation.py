@@ -7,11 +7,11 @@ no event of their own and cannot touch the order of events.
 
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
 from asyncfeel.jobs import Model
+from asyncfeel.learning.metrics import Metrics
 from asyncfeel.world.federation import Federation
 from asyncfeel.world.records import Completion
 
@@ -19,12 +19,16 @@ PENDING = 2
 """How many evaluations may be under way before the run waits for the oldest."""
 
 
-class Metrics(Protocol):
-    """What an evaluation finds."""
+class Pending(Protocol):
+    """An evaluation under way."""
 
-    train_loss: float
-    test_loss: float
-    test_accuracy: float
+    def done(self) -> bool:
+        """Whether its result is there."""
+        ...
+
+    def result(self) -> Metrics:
+        """Its result, waited for if need be."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class Measurement:
     test_accuracy: float
 
 
-Evaluate = Callable[[Model], Future[Metrics]]
+Evaluate = Callable[[Model], Pending]
 Report = Callable[[Measurement], None]
 
 
@@ -52,8 +56,8 @@ class Evaluator:
         self._every_iterations = every_iterations
         self._next = 0
         self._model_at = -1
-        self._latest: Future[Metrics] | None = None
-        self._pending: deque[tuple[int, float, Future[Metrics]]] = deque()
+        self._latest: Pending | None = None
+        self._pending: deque[tuple[int, float, Pending]] = deque()
         self._last: tuple[int, float] | None = None
 
     def start(self, federation: Federation) -> None:

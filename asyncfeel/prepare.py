@@ -41,6 +41,10 @@ class Algorithm(Protocol):
         """Start every process at the present instant."""
         ...
 
+    def objective(self, federation: Federation) -> list[float]:
+        """How much each cluster's loss counts in what the algorithm really minimises; sums to 1."""
+        ...
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -86,7 +90,8 @@ def prepare(scenario: Scenario, train: bool) -> Prepared:
     rates = dataclasses.asdict(resolved.network)
     network = Network(topology, flops, float(resolved.work.flops_per_step), drift=drift, fading=fading, **rates)
     profiles = Profiles(server, parts.sizes, flops)
-    return Prepared(resolved, topology, profiles, network, _checked_psi(psi, psi_plugin.kind), algorithm, learner)
+    checked = _checked_psi(psi, psi_plugin.kind)
+    return Prepared(resolved, topology, profiles, network, checked, algorithm, learner if train else None)
 
 
 def call(what: str, plugin: Plugin, **given: Any) -> tuple[Any, Plugin]:
@@ -119,8 +124,9 @@ def _check_limits(scenario: Scenario, train: bool) -> None:
     stop = scenario.stop
     if stop.until_s is None and stop.iterations is None and (stop.patience is None or not train):
         raise InputError("the run would never end: give --until (simulated seconds) or --iterations")
-    if scenario.execution.executor not in catalogue.names("executor"):
-        raise plugins.unknown("executor", scenario.execution.executor, catalogue.names("executor"))
+    executor = scenario.execution.executor
+    if ":" not in executor and executor not in catalogue.names("executor"):
+        raise plugins.unknown("executor", executor, catalogue.names("executor"))
 
 
 def _checked_psi(psi: Psi, kind: str) -> Psi:

@@ -28,7 +28,7 @@ def _so_far(folder: Path) -> dict[str, Any]:
     from asyncfeel.recording import tables
 
     done, clients = tables.read(folder, "iterations"), tables.read(folder, "clients")
-    metrics = tables.read(folder, "metrics") if (folder / "metrics.csv").is_file() else {"time_s": []}
+    metrics = tables.read(folder, "metrics") if (folder / "metrics.csv").is_file() else {}
     servers = []
     for server in sorted(set(clients["server"].tolist())):
         own = done["staleness"][done["server"] == server]
@@ -42,7 +42,7 @@ def _so_far(folder: Path) -> dict[str, Any]:
                 "staleness_max": int(own.max()) if len(own) else 0,
             }
         )
-    last = {name: values[-1].item() for name, values in metrics.items()} if len(metrics["time_s"]) else None
+    last = {name: values[-1].item() for name, values in metrics.items()} if len(metrics.get("time_s", ())) else None
     best = float(metrics["test_accuracy"].max()) if last else None
     iterations = int(done["iteration"][-1]) + 1 if len(done["iteration"]) else 0
     reached_s = float(done["time_s"][-1]) if len(done["time_s"]) else 0.0
@@ -89,16 +89,15 @@ def _rate(found: dict[str, Any]) -> str:
 
 
 def _servers(servers: list[dict[str, Any]], most: int = 32) -> Table:
-    table = Table("server", "clients", "data", "iterations", "staleness mean", "max", box=None, pad_edge=False)
+    table = Table(
+        "server", "clients", "data", "counts", "iterations", "staleness mean", "max", box=None, pad_edge=False
+    )
     for one in servers[:most]:
-        shown = (
-            one["clients"],
-            f"{one['share']:.1%}",
-            one["iterations"],
-            f"{one['staleness_mean']:.2f}",
-            one["staleness_max"],
+        weight = f"{one['objective_weight']:.1%}" if "objective_weight" in one else ""
+        stale = (f"{one['staleness_mean']:.2f}", str(one["staleness_max"]))
+        table.add_row(
+            str(one["server"]), str(one["clients"]), f"{one['share']:.1%}", weight, str(one["iterations"]), *stale
         )
-        table.add_row(str(one["server"]), *map(str, shown))
     if len(servers) > most:
         table.add_row("...", f"and {len(servers) - most} more servers")
     return table

@@ -15,6 +15,7 @@ class ServerTally:
     server: int
     clients: int
     share: float
+    objective_weight: float
     iterations: int = 0
     steps: int = 0
     staleness_sum: int = 0
@@ -29,8 +30,11 @@ class ServerTally:
 class Tally:
     """Counts what every server did."""
 
-    def __init__(self, federation: Federation) -> None:
-        self.servers = [ServerTally(one.number, len(one.clients), one.share) for one in federation.servers]
+    def __init__(self, federation: Federation, objective: Sequence[float]) -> None:
+        self.servers = [
+            ServerTally(one.number, len(one.clients), one.share, weight)
+            for one, weight in zip(federation.servers, objective, strict=True)
+        ]
 
     def changing(self, federation: Federation) -> None:
         """Nothing: only completed iterations count."""
@@ -56,6 +60,7 @@ class Tally:
                 "server": one.server,
                 "clients": one.clients,
                 "share": one.share,
+                "objective_weight": one.objective_weight,
                 "iterations": one.iterations,
                 "steps": one.steps,
                 "staleness_mean": one.staleness_mean,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from asyncfeel.jobs import Model, Update
@@ -43,8 +44,8 @@ class AsyncSdFeel:
 
     def start(self, federation: Federation) -> None:
         """Start every cluster at the present instant, in the order of their numbers."""
-        periods = deadlines(self.deadline, federation, self.min_steps, self.deadline_s)
-        rates = self._rates(federation, periods)
+        periods = self._deadlines(federation)
+        rates = objective.rate_corrections(*self._paces(federation), federation.shares)
         gathering = Gathering[Arrival](federation.clock)
         for server, deadline_s, rate in zip(federation.servers, periods, rates, strict=True):
             federation.clock.process(self.serve(server, federation, deadline_s, rate, gathering))
@@ -63,10 +64,8 @@ class AsyncSdFeel:
             if self.simultaneous == "one-by-one":
                 self.complete(server.trigger(uploads), aggregated, federation)
             else:
-                arrivals = yield from gathering.meet((server.trigger(uploads), aggregated))
-                if arrivals:
-                    self.complete_together(arrivals, federation)
-                    gathering.disperse()
+                act = partial(self.complete_together, federation=federation)
+                yield from gathering.meet((server.trigger(uploads), aggregated), act)
 
     def aggregate(self, server: Server, uploads: Sequence[Upload], updates: Sequence[Update], rate: float) -> Model:
         """The cluster's update on top of the server's present model (eq. intra, A5)."""
@@ -88,6 +87,7 @@ class AsyncSdFeel:
         """All aggregate, then one synchronous mixing over the links of these servers (A14)."""
         if len(arrivals) == 1:
             return self.complete(*arrivals[0], federation)
+        arrivals = sorted(arrivals, key=lambda arrival: arrival[0].server)
         staleness = federation.staleness()
         if self.own_staleness == "fresh":
             staleness = [0 if any(t.server == j for t, _ in arrivals) else d for j, d in enumerate(staleness)]
@@ -96,9 +96,20 @@ class AsyncSdFeel:
         federation.count([trigger for trigger, _ in arrivals], staleness, columns)
         return None
 
-    def _rates(self, federation: Federation, periods: Sequence[float]) -> list[float]:
-        """The correction r_d of each cluster, from what the deadlines imply."""
-        network, clusters = federation.network, federation.profiles.clusters
+    def objective(self, federation: Federation) -> list[float]:
+        """How much each cluster's loss counts in what is really minimised, for small steps."""
+        lengths, steps = self._paces(federation)
+        if self.rate_correction:
+            rates = objective.rate_corrections(lengths, steps, federation.shares)
+            steps = [tau * rate for tau, rate in zip(steps, rates, strict=True)]
+        return objective.implied_weights(lengths, steps, federation.shares if self.mixing == "weighted" else None)
+
+    def _deadlines(self, federation: Federation) -> list[float]:
+        return deadlines(self.deadline, federation, self.min_steps, self.deadline_s)
+
+    def _paces(self, federation: Federation) -> tuple[list[float], list[float]]:
+        """The length of each cluster's iterations and its mean steps taubar_d, as the deadlines imply them."""
+        network, clusters, periods = federation.network, federation.profiles.clusters, self._deadlines(federation)
         lengths = [network.iteration_s(d, cluster.tolist(), periods[d]) for d, cluster in enumerate(clusters)]
         steps = [
             aggregation.mean_steps(
@@ -107,7 +118,7 @@ class AsyncSdFeel:
             )
             for server, period in zip(federation.servers, periods, strict=True)
         ]
-        return objective.rate_corrections(lengths, steps, federation.shares)
+        return lengths, steps
 
 
 def _links_mixing(triggers: set[int], federation: Federation) -> Columns:

@@ -60,6 +60,10 @@ class SyncSdFeel:
             federation.mix(aggregated, columns if mixing else {})
             federation.count(triggers, staleness, columns if mixing else {})
 
+    def objective(self, federation: Federation) -> list[float]:
+        """How much each cluster's loss counts: by its data, as stated."""
+        return list(federation.shares)
+
     def exchange(self, federation: Federation) -> Steps:
         """Wait for alpha exchanges over the slowest link."""
         now = federation.clock.now

@@ -44,7 +44,7 @@ class Work:
 
     flops_per_step: float | Counted | WorkReading = option(
         "model",
-        "FLOPs of one step: a number; model (counted); or paper (556.7 M), literal (55.67 G), physical (33.4 G), see A12",
+        "FLOPs of one step: a number; model (counted); or paper (556.7 M), literal (55.67 G), physical (33.4 G), A12",
         above=0,
     )
 
@@ -70,7 +70,7 @@ class Training:
         10, "steps of one job: of a cluster's slowest client under a deadline, else of every client", least=1
     )
     batch: int = option(10, "samples per step", least=1)
-    learning_rate: float = option(0.05, "step size (eta)", above=0)
+    learning_rate: float = option(0.02, "step size (eta)", above=0)
     momentum: float = option(0.0, "momentum; its memory starts anew with each job", least=0, most=1)
     weight_decay: float = option(0.0, "L2 penalty", least=0)
     augment: bool = option(False, "flip and shift colour images at random")
@@ -135,7 +135,7 @@ class Scenario:
     split: Plugin = option(Plugin("auto"), "data over clients; auto: the data's own clients, or dirichlet")
     model: Plugin = option(Plugin("auto"), "what is trained; auto: cnn for images, logistic for features")
     training: Training = option(Training(), "mini-batch SGD on the clients")
-    stop: Stop = option(Stop(until_s=60.0), "when training ends: at the first limit that is reached")
+    stop: Stop = option(Stop(until_s=5.0), "when training ends: at the first limit that is reached")
     consensus: Consensus = option(Consensus(), "how the servers agree at the end")
     evaluation: Evaluation = option(Evaluation(), "when the global model is tested; left out: fifty times")
     execution: Execution = option(Execution(), "how the real training is done; changes no simulated number")

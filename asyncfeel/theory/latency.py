@@ -2,9 +2,6 @@
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
 WORK_READINGS = {"paper": 556_700_000.0, "literal": 55_670_000_000.0, "physical": 33_400_000_000.0}
 """FLOPs of one mini-batch step of the paper's ResNet-18, by the three readings of its N_MAC (A12)."""
 
@@ -39,8 +36,3 @@ def steps_within(deadline_s: float, flops_per_step: float, flops: float) -> int:
     3
     """
     return max(1, math.floor(deadline_s * flops / flops_per_step + 1e-9))
-
-
-def steps_within_all(deadline_s: float, flops_per_step: float, flops: NDArray[np.float64]) -> NDArray[np.int64]:
-    """`steps_within` for many clients at once."""
-    return np.maximum(1, np.floor(deadline_s * flops / flops_per_step + 1e-9).astype(np.int64))

@@ -1,6 +1,6 @@
 """Servers that arrive at the same simulated instant and act as one."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
 
 import simpy
@@ -11,7 +11,7 @@ Item = TypeVar("Item")
 
 
 class Gathering(Generic[Item]):
-    """Collects what each arrival brings; the last to be ready acts for all, the others wait for it."""
+    """Collects what each arrival brings; the last to be ready acts for all."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -23,16 +23,12 @@ class Gathering(Generic[Item]):
         """Announce that one more will meet at this instant."""
         self._expected += 1
 
-    def meet(self, item: Item) -> Generator[simpy.Event, Any, list[Item]]:
-        """Wait for the others; the last one gets everything, everybody else an empty list."""
+    def meet(self, item: Item, act: Callable[[list[Item]], None]) -> Generator[simpy.Event, Any, None]:
+        """Wait for the others; the last one acts on what all have brought, then all go on in their order."""
         self._items.append(item)
-        if len(self._items) < self._expected:
-            yield self._over
-            return []
-        return self._items
-
-    def disperse(self) -> None:
-        """Let the others go on, once the last has acted."""
-        over, self._over = self._over, simpy.Event(self._clock)
-        self._expected, self._items = 0, []
-        over.succeed()
+        over = self._over
+        if len(self._items) == self._expected:
+            act(self._items)
+            self._expected, self._items, self._over = 0, [], simpy.Event(self._clock)
+            over.succeed()
+        yield over

@@ -87,4 +87,4 @@ def _pinned(flops: Flops, low: float, high: float) -> Flops:
     if slowest == fastest:
         fastest = (slowest + 1) % len(flops)
     flops[slowest], flops[fastest] = low, high
-    return flops
+    return np.clip(flops, low, high)

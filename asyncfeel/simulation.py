@@ -131,7 +131,7 @@ class Simulation:
         self._executor = self._make_executor()
         self._federation = self._make_federation()
         prepared.algorithm.start(self._federation)
-        self._tally = Tally(self._federation)
+        self._tally = Tally(self._federation, prepared.algorithm.objective(self._federation))
         path = folders.create(out, self._name())
         self._folder = folders.RunFolder(path, self._config(), prepared.topology, prepared.profiles, self._facts())
         self._evaluator = self._make_evaluator()

@@ -1,0 +1,119 @@
+"""Tiny worlds for tests: a federation from plain numbers, trained by a plain function."""
+
+import asyncio
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from asyncfeel.jobs import Job, Ready, Update
+from asyncfeel.theory import staleness
+from asyncfeel.world.clock import Clock
+from asyncfeel.world.federation import Federation
+from asyncfeel.world.network import Network
+from asyncfeel.world.profiles import Profiles
+from asyncfeel.world.topology import Topology
+
+
+class Local:
+    """An executor made of a plain function from a job to the client's model."""
+
+    def __init__(self, train: Callable[[Job], Any]) -> None:
+        self.train = train
+        self.jobs: list[Job] = []
+
+    def submit(self, job: Job) -> Ready:
+        self.jobs.append(job)
+        return Ready(Update(self.train(job), float(job.client) if job.measure_loss else None))
+
+    def close(self) -> None:
+        pass
+
+
+class Diary:
+    """An observer that keeps every completion, and the models before and after it."""
+
+    def __init__(self) -> None:
+        self.completions: list[Any] = []
+        self.before: list[list[Any]] = []
+        self.after: list[list[Any]] = []
+
+    def changing(self, federation: Federation) -> None:
+        self.before.append([server.model for server in federation.servers])
+
+    def completed(self, federation: Federation, completion: Any) -> None:
+        self.completions.append(completion)
+        self.after.append([server.model for server in federation.servers])
+
+
+class World:
+    """A federation with its diary, ready to be advanced."""
+
+    def __init__(self, federation: Federation, diary: Diary, executor: Any) -> None:
+        self.federation, self.diary, self.executor = federation, diary, executor
+
+    def run(self, algorithm: Any, until: float = math.inf) -> "World":
+        algorithm.start(self.federation)
+        asyncio.run(self.federation.clock.advance(until))
+        return self
+
+    @property
+    def models(self) -> list[Any]:
+        return [server.model for server in self.federation.servers]
+
+
+def make_world(
+    links: Sequence[tuple[int, int]],
+    clients: Sequence[tuple[int, int, float]],
+    train: Callable[[Job], Any] = lambda job: job.model,
+    *,
+    psi: Any = None,
+    iterations: int | None = None,
+    local_steps: int = 1,
+    initial: Any = 0.0,
+    patience: Any = None,
+    executor: Any = None,
+    **network: Any,
+) -> World:
+    """A world from links and clients, each client a (server, samples, flops)."""
+    servers = max(server for server, _, _ in clients) + 1
+    graph = nx.empty_graph(servers)
+    graph.add_edges_from(links)
+    columns = [np.array(column) for column in zip(*clients, strict=True)]
+    profiles = Profiles(columns[0].astype(np.int64), columns[1].astype(np.int64), columns[2].astype(np.float64))
+    rates = {"model_bits": 1.0, "uplink_bps": 10.0, "exchange_bps": 10.0, "flops_per_step": 1.0} | network
+    executor, diary = executor or Local(train), Diary()
+    federation = Federation(
+        Clock(),
+        Network(Topology(graph), profiles.flops, **rates),
+        profiles,
+        psi or staleness.inverse(),
+        executor,
+        initial,
+        local_steps,
+        iterations,
+        patience,
+        [diary],
+    )
+    return World(federation, diary, executor)
+
+
+@pytest.fixture
+def world() -> Callable[..., World]:
+    """A maker of tiny worlds."""
+    return make_world
+
+
+@pytest.fixture
+def local() -> type[Local]:
+    """An executor made of a plain function."""
+    return Local
+
+
+@pytest.fixture
+def ring() -> Callable[[int], list[tuple[int, int]]]:
+    """The links of a ring."""
+    return lambda servers: [(server, (server + 1) % servers) for server in range(servers)]
