@@ -159,9 +159,12 @@ class Screen(Watching):
             self._live.stop()
 
     def __rich__(self) -> RenderableType:
-        bar = ProgressBar(total=1.0, completed=self.fraction, width=40)
+        progress = Table.grid(padding=(0, 2))
+        progress.add_row(
+            ProgressBar(total=1.0, completed=self.fraction, width=32), f"{self.fraction:.0%}  {self.limits()}"
+        )
         heading = Text(self.title(), style="bold")
-        return Group(heading, bar, Text(self.limits()), Text(self.quality()), Text(self.speed()), self._servers())
+        return Group(heading, progress, Text(self.quality()), Text(self.speed()), self._servers())
 
     def speed(self) -> str:
         """Real speed and the real time that remains."""
@@ -170,7 +173,10 @@ class Screen(Watching):
         return f"{self.steps / elapsed_s:,.0f} training steps/s · {duration(elapsed_s)} elapsed{left}"
 
     def _servers(self) -> Table:
-        table = Table("server", "iterations", "staleness", "doing", box=None, pad_edge=False)
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for name in ("server", "iterations", "staleness"):
+            table.add_column(name, justify="right")
+        table.add_column("doing")
         staleness = self.federation.staleness()
         for server in self.federation.servers[:SHOWN]:
             number = server.number

@@ -89,17 +89,15 @@ def _rate(found: dict[str, Any]) -> str:
 
 
 def _servers(servers: list[dict[str, Any]], most: int = 32) -> Table:
-    table = Table(
-        "server", "clients", "data", "counts", "iterations", "staleness mean", "max", box=None, pad_edge=False
-    )
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("server", "clients", "data", "objective", "iterations", "staleness mean", "max"):
+        table.add_column(name, justify="right")
     for one in servers[:most]:
         weight = f"{one['objective_weight']:.1%}" if "objective_weight" in one else ""
-        stale = (f"{one['staleness_mean']:.2f}", str(one["staleness_max"]))
-        table.add_row(
-            str(one["server"]), str(one["clients"]), f"{one['share']:.1%}", weight, str(one["iterations"]), *stale
-        )
+        who = (str(one["server"]), str(one["clients"]), f"{one['share']:.1%}", weight)
+        table.add_row(*who, str(one["iterations"]), f"{one['staleness_mean']:.2f}", str(one["staleness_max"]))
     if len(servers) > most:
-        table.add_row("...", f"and {len(servers) - most} more servers")
+        table.add_row("...", f"{len(servers) - most} more")
     return table
 
 

@@ -14,12 +14,12 @@ Psi = Callable[[int], float]
 
 
 def constant() -> Psi:
-    """Psi = 1: staleness is ignored."""
+    """The constant 1: staleness is ignored."""
     return lambda staleness: 1.0
 
 
 def inverse() -> Psi:
-    """Psi = 1 / (2 (d + 1)): the paper's choice.
+    """The function 1 / (2 (d + 1)): the paper's choice.
 
     >>> inverse()(1)
     0.25
@@ -28,51 +28,51 @@ def inverse() -> Psi:
 
 
 def polynomial(*, a: float = 0.5) -> Psi:
-    """Psi = (1 + d)^-a: FedAsync's polynomial."""
+    """The function (1 + d)^-a: FedAsync's polynomial."""
     _require("a", a, least=0.0)
     return lambda staleness: float((1 + staleness) ** -a)
 
 
 def hinge(*, a: float = 10.0, b: float = 4.0) -> Psi:
-    """Psi = 1 up to d = b, then 1 / (a (d - b) + 1): FedAsync's hinge."""
+    """The function 1 up to d = b, then 1 / (a (d - b) + 1): FedAsync's hinge."""
     _require("a", a, least=0.0)
     _require("b", b, least=0.0)
     return lambda staleness: 1.0 if staleness <= b else 1 / (a * (staleness - b) + 1)
 
 
 def exponential(*, a: float = 0.5) -> Psi:
-    """Psi = e^(-a d)."""
+    """The function e^(-a d)."""
     _require("a", a, least=0.0)
     return lambda staleness: math.exp(-a * staleness)
 
 
 def harmonic(*, b: float = 1.0) -> Psi:
-    """Psi = 1 / (1 + b d)."""
+    """The function 1 / (1 + b d)."""
     _require("b", b, least=0.0)
     return lambda staleness: 1 / (1 + b * staleness)
 
 
 def threshold(*, c: float = 4.0, v: float = 0.0) -> Psi:
-    """Psi = 1 up to d = c, then v (which may be 0)."""
+    """The function 1 up to d = c, then v (which may be 0)."""
     _require("c", c, least=0.0)
     _require("v", v, least=0.0, most=1.0)
     return lambda staleness: 1.0 if staleness <= c else v
 
 
 def bound(*, b: float = 10.0) -> Psi:
-    """Psi = B / (B + d), with B given as b."""
+    """The function B / (B + d), with B given as b."""
     if not b > 0 or math.isinf(b):
         raise InputError(f"psi: b must be greater than 0 and finite, not {b}")
     return lambda staleness: b / (b + staleness)
 
 
 def logarithmic() -> Psi:
-    """Psi = 1 / (1 + ln(1 + d))."""
+    """The function 1 / (1 + ln(1 + d))."""
     return lambda staleness: 1 / (1 + math.log(1 + staleness))
 
 
 def sigmoid(*, a: float = 2.0, c: float = 0.5) -> Psi:
-    """Psi = (1 - e^(-c d)) / a + e^(-c d): falls from 1 to 1/a."""
+    """The function (1 - e^(-c d)) / a + e^(-c d): falls from 1 to 1/a."""
     _require("a", a, least=1.0)
     _require("c", c, least=0.0)
     return lambda staleness: (1 - math.exp(-c * staleness)) / a + math.exp(-c * staleness)
