@@ -9,8 +9,8 @@ from asyncfeel.errors import AsyncFeelError, InputError
 
 if TYPE_CHECKING:
     from asyncfeel.learning.datasets.values import Dataset
-    from asyncfeel.simulation import Result, run
     from asyncfeel.scenario import Scenario
+    from asyncfeel.simulation import Result, run
 
 __version__ = "0.1.0"
 __all__ = ["AsyncFeelError", "Dataset", "InputError", "Result", "Scenario", "run"]

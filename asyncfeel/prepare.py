@@ -207,6 +207,10 @@ def _settled(scenario: Scenario, topology: Topology, learner: "Learner | None") 
     work, bits = scenario.work.flops_per_step, scenario.network.model_bits
     if isinstance(work, str):
         work = learner.flops_per_step if work == "model" and learner else latency.WORK_READINGS[work]
+    if not work:
+        raise InputError(
+            "torch counts no FLOPs in this model: give a number, for example --set work.flops_per_step=1e6"
+        )
     if isinstance(bits, str):
         bits = learner.model_bits if bits == "model" and learner else latency.PAPER_MODEL_BITS
     network = dataclasses.replace(scenario.network, model_bits=float(bits))

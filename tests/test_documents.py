@@ -33,7 +33,8 @@ def commands():
 
 @pytest.mark.parametrize("block", blocks("python"))
 def test_python_block_runs(block, tmp_path):
-    done = subprocess.run([sys.executable, "-W", "error", "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-W", "error", "-c", block]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

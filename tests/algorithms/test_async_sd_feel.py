@@ -131,7 +131,7 @@ def test_a14_together_with_one_server_is_the_staleness_rule(world, ring):
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_identity_of_the_weighted_mean_holds_at_every_event(data):
-    """ybar grows by mtil_d (yhat - y_d) - sum_j w_j (mtil_d - mtil_j)(yhat - y_j), whatever happens."""
+    """The mean grows by mtil_d (yhat - y_d) - sum_j w_j (mtil_d - mtil_j)(yhat - y_j), whatever happens."""
     from tests.conftest import make_world
 
     servers = data.draw(st.integers(2, 6))

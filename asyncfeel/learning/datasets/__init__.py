@@ -1,0 +1,1 @@
+"""Data sets as plain arrays; none of these modules needs torch."""

@@ -1,0 +1,32 @@
+"""Training one job after another in the main thread: the plainest executor, and the reference."""
+
+import threading
+
+from torch import Tensor
+
+from asyncfeel.jobs import Job, Ready
+from asyncfeel.learning.executors._pending import Pending, finished
+from asyncfeel.learning.learner import Learner
+from asyncfeel.learning.metrics import Metrics
+
+
+class Serial:
+    """An executor that trains inside `submit`."""
+
+    def __init__(self, learner: Learner, workers: int, stop: threading.Event) -> None:
+        """`workers` is there because all executors are made alike; there is always one."""
+        self.workers = 1
+        self._learner = learner
+        self._stop = stop
+        self._trainer = learner.trainer(stop)
+
+    def submit(self, job: Job) -> Ready:
+        """The job's result, once it has been trained."""
+        return Ready(self._trainer.train(job))
+
+    def evaluate(self, flat: Tensor) -> Pending[Metrics]:
+        """How good a model is, once that has been found out."""
+        return finished(self._learner.evaluate(flat, self._stop))
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -1,0 +1,90 @@
+"""Training in several threads of this process; each owns a module, and all read the same data.
+
+torch releases Python's lock while it computes, so threads run in parallel without a copy of the
+data for each, and without the seconds that processes need to start.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from asyncfeel.errors import InputError
+from asyncfeel.jobs import Job, Update
+from asyncfeel.learning.executors._pending import Pending
+from asyncfeel.learning.learner import Learner
+from asyncfeel.learning.local import Trainer
+from asyncfeel.learning.metrics import Metrics
+
+T = TypeVar("T")
+
+
+class Threads:
+    """An executor with a pool of worker threads; 0 workers means as many as the machine runs well."""
+
+    def __init__(self, learner: Learner, workers: int, stop: threading.Event) -> None:
+        if workers < 0:
+            raise InputError(f"workers must be at least 0 (0 for as many as there are cores), not {workers}")
+        self._learner = learner
+        self._stop = stop
+        self._own = threading.local()
+        self.workers = workers or usable(learner.device)
+        self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="asyncfeel")
+
+    def submit(self, job: Job) -> Pending[Update]:
+        """The job's result, later; a free worker begins it at once."""
+        return self._later(lambda: self._train(job))
+
+    def evaluate(self, flat: Tensor) -> Pending[Metrics]:
+        """How good a model is, later."""
+        return self._later(lambda: self._learner.evaluate(flat, self._stop))
+
+    def close(self) -> None:
+        """Drop the jobs that have not begun and wait for the others."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _later(self, work: Callable[[], T]) -> Pending[T]:
+        return Pending(self._pool.submit(self._beside, work))
+
+    def _beside(self, work: Callable[[], T]) -> T:
+        if self._learner.device.type != "cuda":
+            return work()
+        if not hasattr(self._own, "stream"):
+            self._own.stream = torch.cuda.Stream(self._learner.device)  # type: ignore[no-untyped-call]
+        with beside(self._own.stream):
+            return work()
+
+    def _train(self, job: Job) -> Update:
+        update = self._trainer().train(job)
+        if self._learner.device.type == "cuda":
+            # The main thread goes on with the result on its own stream: the allocator must know.
+            update.model.record_stream(torch.cuda.default_stream(self._learner.device))
+        return update
+
+    def _trainer(self) -> Trainer:
+        """This thread's own trainer."""
+        if not hasattr(self._own, "trainer"):
+            self._own.trainer = self._learner.trainer(self._stop)
+        trainer: Trainer = self._own.trainer
+        return trainer
+
+
+def usable(device: torch.device) -> int:
+    """How many workers a device runs well: the cores this process may use, 2 on CUDA, 1 on Apple's GPU."""
+    if device.type != "cpu":
+        return 2 if device.type == "cuda" else 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def beside(stream: torch.cuda.Stream) -> Iterator[None]:
+    """Work on a CUDA stream: after what was asked of the default stream before, and complete at the end."""
+    stream.wait_stream(torch.cuda.default_stream(stream.device))
+    with torch.cuda.stream(stream):
+        yield
+    stream.synchronize()

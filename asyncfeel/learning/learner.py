@@ -1,0 +1,139 @@
+"""The learning task of one run: data on the device, the model's shape, and who may train and evaluate.
+
+Everything that is expensive and the same for all workers is made here once; what must not be
+shared, a module, is copied for each trainer.
+"""
+
+import copy
+import math
+import threading
+from collections.abc import Callable
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+
+from asyncfeel.errors import InputError
+from asyncfeel.learning import losses, samples
+from asyncfeel.learning.cost import BITS, count_flops, count_parameters
+from asyncfeel.learning.datasets.values import Dataset
+from asyncfeel.learning.evaluation import Evaluator
+from asyncfeel.learning.flat import FlatModule
+from asyncfeel.learning.local import Trainer
+from asyncfeel.learning.metrics import Metrics
+from asyncfeel.learning.partition import Partition
+from asyncfeel.learning.settings import Training
+from asyncfeel.streams import key, stream
+
+Shape = tuple[int, ...]
+ModelMaker = Callable[[Shape, int], nn.Module]
+COLOURS = 3
+
+
+class Learner:
+    """A data set, its partition and a model, ready to be trained and evaluated on one device."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        partition: Partition,
+        model: ModelMaker,
+        training: Training,
+        seed: int,
+        device: torch.device,
+        train_sample: int = 2000,
+    ) -> None:
+        if training.augment and dataset.shape[2:] != (COLOURS,):
+            raise InputError("augment is for colour images, and these samples are none: leave it out")
+        self.device = device
+        self._dataset = dataset
+        self._partition = partition
+        self._training = training
+        self._seed = seed
+        self._template = build(dataset, model, seed)
+        self._loss = losses.of(dataset, device)
+        self._train, self._test = samples.of(dataset, device)
+        self._train_rows = self._sampled(train_sample)
+        self._evaluator = Evaluator(self._module(), self._loss)
+
+    def initial(self) -> Tensor:
+        """The model at the start, which depends on the seed and on nothing else."""
+        return self._module().read()
+
+    def trainer(self, stop: threading.Event) -> Trainer:
+        """A new trainer, for one worker; it gives up when `stop` is set."""
+        return Trainer(self._module(), self._train, self._partition, self._loss, self._training, self._seed, stop)
+
+    def evaluate(self, flat: Tensor, stop: threading.Event | None = None) -> Metrics:
+        """How good a model is; may be called from any thread, and gives up when `stop` is set."""
+        train_loss, _ = self._evaluator.assess(flat, self._train, self._train_rows, stop)
+        test_loss, accuracy = self._evaluator.assess(flat, self._test, None, stop)
+        return Metrics(train_loss, test_loss, accuracy if self._dataset.loss == "cross-entropy" else math.nan)
+
+    def client_loss(self, client: int, flat: Tensor) -> float:
+        """The mean loss of a model over all samples of one client."""
+        rows = torch.from_numpy(self._partition[client].copy()).to(self.device)
+        return self._evaluator.assess(flat, self._train, rows)[0]
+
+    @property
+    def model_bits(self) -> int:
+        """The size of a model on the air: 32 bits for each parameter."""
+        return BITS * count_parameters(self._template)
+
+    @cached_property
+    def flops_per_step(self) -> int:
+        """The work of one mini-batch step, counted by torch."""
+        cpu = torch.device("cpu")
+        module = copy.deepcopy(self._template)
+        return count_flops(module, input_shape(self._dataset), self._training.batch, losses.of(self._dataset, cpu))
+
+    def export(self, flat: Tensor) -> dict[str, Tensor]:
+        """A model under the names of its module's state_dict, on the CPU."""
+        return {name: tensor.cpu() for name, tensor in self._evaluator.model.named(flat).items()}
+
+    def norm(self, flat: Tensor) -> float:
+        """The Euclidean norm of a model or of a difference of models."""
+        return float(torch.linalg.vector_norm(flat))
+
+    def _module(self) -> FlatModule:
+        return FlatModule(copy.deepcopy(self._template), self.device)
+
+    def _sampled(self, size: int) -> Tensor | None:
+        """The fixed rows on which the training loss is measured; nothing means all."""
+        if size < 0:
+            raise InputError(f"train_sample must be at least 0 (0 for all training samples), not {size}")
+        if size == 0 or size >= len(self._train):
+            return None
+        rows = stream(self._seed, "train-sample").choice(len(self._train), size, replace=False)
+        return torch.from_numpy(rows).sort().values.to(self.device)
+
+
+def input_shape(dataset: Dataset) -> Shape:
+    """The shape of one sample as a model takes it: channels first."""
+    return (dataset.shape[2], *dataset.shape[:2]) if dataset.is_image else dataset.shape
+
+
+def build(dataset: Dataset, model: ModelMaker, seed: int) -> nn.Module:
+    """The model with its first weights, from a random stream of its own; torch's own stays untouched."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(key(seed, "model") % 2**63)
+        module = model(dataset.shape, dataset.classes)
+    _check(module, dataset)
+    return module
+
+
+def _check(module: nn.Module, dataset: Dataset) -> None:
+    """An error if the model does not fit the data, before anything is simulated."""
+    residual = bool(getattr(module, "residual", False))
+    if residual != (dataset.loss == "half-square"):
+        wanted = "point" if dataset.loss == "half-square" else "logistic, mlp, cnn or resnet18"
+        raise InputError(f"the model does not fit {dataset.source}, whose loss is {dataset.loss}: choose {wanted}")
+    try:
+        with torch.no_grad():
+            outputs = copy.deepcopy(module).eval()(torch.zeros(2, *input_shape(dataset)))
+    except RuntimeError as error:
+        raise InputError(f"the model cannot take samples of the shape {input_shape(dataset)}: {error}") from error
+    if tuple(outputs.shape) != (2, dataset.classes):
+        raise InputError(
+            f"the model gives {tuple(outputs.shape[1:])} outputs per sample instead of ({dataset.classes},)"
+        )
