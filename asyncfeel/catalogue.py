@@ -4,8 +4,10 @@ Names and descriptions are read from the source files, so that listing them impo
 nor numpy; `find` imports the one that is used.
 """
 
+import ast
 import importlib
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,23 @@ _FUNCTIONS = {
     "model": "learning.models",
 }
 _FILES = {"algorithm": "algorithms", "executor": "learning.executors"}
-LISTED = ("algorithm", "topology", "psi", "dataset", "split", "model", "speeds", "drift", "executor", "preset")
+_AUTO = {
+    "split": "The data's own clients where they have any, else dirichlet.",
+    "model": "What is usual for the data: cnn for images, logistic for features, point for quadratic.",
+}
+LISTED = (
+    "algorithm",
+    "topology",
+    "psi",
+    "dataset",
+    "split",
+    "model",
+    "speeds",
+    "drift",
+    "fading",
+    "executor",
+    "preset",
+)
 """What `asyncfeel list` shows, in this order."""
 
 
@@ -39,13 +57,18 @@ def names(what: str) -> dict[str, str]:
         found = plugins.in_folder(_ROOT / _FILES[what].replace(".", "/"))
     else:
         found = plugins.in_module(_ROOT / (_FUNCTIONS[what].replace(".", "/") + ".py"))
-    return found if what == "dataset" else {plugins.kebab(name): text for name, text in found.items()}
+    if what == "dataset":
+        return found
+    auto = {"auto": _AUTO[what]} if what in _AUTO else {}
+    return auto | {plugins.kebab(name): text for name, text in found.items()}
 
 
 def find(what: str, kind: str) -> Callable[..., Any]:
     """The function, or the class, that makes the thing of this kind."""
     if ":" in kind:
         return plugins.load(what, kind)
+    if what == "dataset":
+        kind = plugins.snake(kind)
     if kind not in names(what):
         raise plugins.unknown(what, kind, names(what))
     if what in _FILES:
@@ -55,3 +78,19 @@ def find(what: str, kind: str) -> Callable[..., Any]:
         module, name = importlib.import_module(f"asyncfeel.{_FUNCTIONS[what]}"), plugins.snake(kind)
     found: Callable[..., Any] = getattr(module, name)
     return found
+
+
+def option_meanings(what: str, kind: str) -> dict[str, str]:
+    """What the options of an algorithm mean: the texts below its fields."""
+    if what != "algorithm" or kind not in names(what):
+        return {}
+    tree = ast.parse((_ROOT / "algorithms" / f"{plugins.snake(kind)}.py").read_text(encoding="utf-8"))
+    fields = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)][-1].body
+    return {
+        field.target.id: str(text.value.value)
+        for field, text in pairwise(fields)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+    }

@@ -142,10 +142,9 @@ def list_(
     with reported():
         from asyncfeel import catalogue, summary
 
-        wanted = {name.rstrip("s") for name in catalogue.LISTED}
-        if what is not None and what.rstrip("s") not in wanted:
+        chosen = [name for name in catalogue.LISTED if what in (None, name, f"{name}s", f"{name[:-1]}ies")]
+        if not chosen:
             raise InputError(f"there is nothing to list as {what!r}: choose {', '.join(catalogue.LISTED)}")
-        chosen = [name for name in catalogue.LISTED if what is None or name.rstrip("s") == what.rstrip("s")]
         summary.show_catalogue(Console(), {name: catalogue.names(name) for name in chosen})
 
 
@@ -157,13 +156,14 @@ def init(
 ) -> None:
     """Write a commented scenario file to start from."""
     with reported():
+        from asyncfeel import catalogue
         from asyncfeel.prepare import with_defaults
         from asyncfeel.scenario import Scenario, text
 
         if file.exists() and not force:
             raise InputError(f"the file {str(file)!r} exists: choose another name, or --force")
         heading = f"A scenario for asyncfeel: run it with 'asyncfeel run --config {file.name}'."
-        written = text.write(with_defaults(Scenario.load(preset)), heading, comments=True)
+        written = text.write(with_defaults(Scenario.load(preset)), heading, catalogue.option_meanings)
         try:
             file.write_text(written, encoding="utf-8")
         except OSError as error:
@@ -179,9 +179,10 @@ def show(
     """Summarise a run folder."""
     with reported():
         from asyncfeel import summary
+        from asyncfeel.recording.manifest import strict
 
         found = summary.of_folder(folder)
-        print(json.dumps(found, indent=2)) if json_ else summary.show(Console(), found)
+        print(json.dumps(strict(found), indent=2)) if json_ else summary.show(Console(), found)
 
 
 def execute(arguments: dict[str, Any], train: bool) -> None:
@@ -189,13 +190,14 @@ def execute(arguments: dict[str, Any], train: bool) -> None:
     with reported(), interruptible() as stop:
         scenario = _scenario(arguments)
         from asyncfeel import summary
+        from asyncfeel.recording.manifest import strict
         from asyncfeel.simulation import run as simulate
 
         console = Console()
         view = _view(console, arguments["quiet"] or arguments["json_"])
         result = simulate(scenario, arguments["out"], train=train, view=view, stop=stop)
         if arguments["json_"]:
-            print(json.dumps(result.summary))
+            print(json.dumps(strict(result.summary)))
         elif arguments["quiet"]:
             print(result.folder)
         else:
@@ -234,7 +236,7 @@ def reported() -> Iterator[None]:
 
 
 def _fail(error: AsyncFeelError, code: int) -> NoReturn:
-    print(f"error: {error}", file=sys.stderr)
+    print("error:", " ".join(str(error).split()), file=sys.stderr)
     raise typer.Exit(code)
 
 

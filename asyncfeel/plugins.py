@@ -7,6 +7,8 @@ folder, and their descriptions are read from the source without importing it.
 """
 
 import ast
+import functools
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -19,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from asyncfeel.errors import InputError
+
+T = typing.TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,14 @@ def in_module(source: Path) -> dict[str, str]:
 def in_folder(folder: Path) -> dict[str, str]:
     """The public Python files of a folder with the first line of their docstrings."""
     files = sorted(path for path in folder.glob("*.py") if not path.name.startswith("_"))
-    return {path.stem: summary(ast.parse(path.read_text(encoding="utf-8"))) for path in files}
+    return {path.stem: _file_summary(path) for path in files}
+
+
+def _file_summary(path: Path) -> str:
+    try:
+        return summary(ast.parse(path.read_text(encoding="utf-8")))
+    except (OSError, SyntaxError, ValueError) as error:
+        return f"cannot be read: {error}"
 
 
 def summary(node: ast.Module | ast.FunctionDef) -> str:
@@ -89,7 +100,7 @@ def load(what: str, kind: str) -> Callable[..., Any]:
 def _module(what: str, name: str) -> types.ModuleType:
     beside = Path(name if name.endswith(".py") else f"{name.replace('.', '/')}.py")
     if not name.endswith(".py") and _installed(name):
-        return importlib.import_module(name)
+        return _imported(name, lambda: importlib.import_module(name))
     if beside.is_file():
         return from_file(beside)
     raise InputError(f"{what} '{name}:...': there is no module {name!r} to import and no file {str(beside)!r}")
@@ -104,20 +115,39 @@ def _installed(name: str) -> bool:
 
 def from_file(path: Path) -> types.ModuleType:
     """The module in a .py file, imported under a name that cannot shadow another module."""
-    name = f"asyncfeel_plugin_{path.resolve().as_posix().replace('/', '_').replace('.', '_')}"
+    name = f"asyncfeel_plugin_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise InputError(f"{str(path)!r} is not a Python file")
+    loader = spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:
+        _imported(str(path), lambda: loader.exec_module(module))
+    except InputError:
         del sys.modules[name]
-        raise InputError(f"{str(path)!r} cannot be imported: {type(error).__name__}: {error}") from error
+        raise
     return module
+
+
+def _imported(name: str, load_module: Callable[[], T]) -> T:
+    """What an import gives; whatever the user's module does wrong becomes an error of one line."""
+    try:
+        return load_module()
+    except (Exception, SystemExit) as error:
+        raise InputError(f"{name!r} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def made(what: str, function: Callable[..., Any], arguments: Mapping[str, Any] | tuple[Any, ...]) -> Any:
+    """What a plug-in makes of its arguments; whatever it does wrong becomes an error of one line."""
+    try:
+        return function(*arguments) if isinstance(arguments, tuple) else function(**arguments)
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise InputError(f"{what} failed: {type(error).__name__}: {error}") from error
 
 
 def complete(
@@ -128,7 +158,7 @@ def complete(
     The names in `given` are supplied by asyncfeel (a generator, the number of servers) and are
     not options. A misspelt key is an error that names the valid ones.
     """
-    parameters = inspect.signature(function).parameters
+    parameters = _parameters(what, function)
     open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     names = [
         name for name, p in parameters.items() if name not in given and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
@@ -139,11 +169,29 @@ def complete(
     missing = [name for name in names if parameters[name].default is inspect.Parameter.empty and name not in options]
     if missing:
         raise InputError(f"{what} needs the option {missing[0]!r}")
-    hints = typing.get_type_hints(function.__init__ if inspect.isclass(function) else function)
+    hints = _hints(function)
     chosen = {name: fit(f"{what}: {name}", options[name], hints.get(name, Any)) for name in names if name in options}
     defaults = {name: parameters[name].default for name in names if name not in options}
     extra = {name: value for name, value in options.items() if name not in names}
     return {name: chosen.get(name, defaults.get(name)) for name in names} | extra
+
+
+def _parameters(what: str, function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError) as error:
+        name = getattr(function, "__name__", repr(function))
+        raise InputError(f"{what}: {name!r} does not tell its parameters, so it cannot be a plug-in") from error
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """The annotated types; none where they cannot be resolved, as with imports for type checkers only."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    try:
+        return typing.get_type_hints(function.__init__ if inspect.isclass(function) else function)
+    except (NameError, TypeError, AttributeError):
+        return {}
 
 
 def _are(names: list[str]) -> str:

@@ -4,14 +4,12 @@ torch is imported only where a model is needed: to train, or to count its work a
 """
 
 import dataclasses
-import math
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from asyncfeel import catalogue, plugins
+from asyncfeel import catalogue, checks, plugins
 from asyncfeel.errors import InputError
 from asyncfeel.learning.datasets import files
 from asyncfeel.learning.datasets.values import Dataset
@@ -64,12 +62,16 @@ def prepare(scenario: Scenario, train: bool) -> Prepared:
     _check_limits(scenario, train)
     seed, clients = scenario.seed, scenario.federation.clients
     algorithm, algorithm_plugin = call("algorithm", scenario.algorithm)
+    algorithm = checks.algorithm(algorithm, algorithm_plugin)
     psi, psi_plugin = call("psi", scenario.psi)
+    psi = checks.psi(psi, psi_plugin)
     topology, topology_plugin = draw(scenario.topology, scenario.federation.servers, stream(seed, "topology"))
     flops, speeds_plugin = call("speeds", scenario.speeds, clients=clients, rng=stream(seed, "speeds"))
+    flops = checks.speeds(flops, speeds_plugin, clients)
     server = assign(scenario.federation.assignment, flops, topology.servers, speeds_plugin, stream(seed, "assignment"))
     drift, drift_plugin = call("drift", scenario.drift, draw=partial(stream, seed, "drift"))
     fading, fading_plugin = call("fading", scenario.fading, draw=partial(stream, seed, "fading"))
+    drift, fading = checks.factor(drift, "drift", drift_plugin), checks.factor(fading, "fading", fading_plugin)
     dataset, dataset_plugin = _dataset(scenario)
     parts, split_plugin = _split(scenario, dataset)
     learner, model_plugin = None, scenario.model
@@ -90,15 +92,16 @@ def prepare(scenario: Scenario, train: bool) -> Prepared:
     rates = dataclasses.asdict(resolved.network)
     network = Network(topology, flops, float(resolved.work.flops_per_step), drift=drift, fading=fading, **rates)
     profiles = Profiles(server, parts.sizes, flops)
-    checked = _checked_psi(psi, psi_plugin.kind)
-    return Prepared(resolved, topology, profiles, network, checked, algorithm, learner if train else None)
+    checks.durations(network)
+    return Prepared(resolved, topology, profiles, network, psi, algorithm, learner if train else None)
 
 
 def call(what: str, plugin: Plugin, **given: Any) -> tuple[Any, Plugin]:
     """The thing that a plug-in makes, and the plug-in with all its options."""
     function = catalogue.find(what, plugin.kind)
-    options = plugins.complete(f"{what} {plugin.kind!r}", function, plugin.options, frozenset(given))
-    return function(**plugins.supply(function, given), **options), Plugin(plugin.kind, options)
+    name = f"{what} {plugin.kind!r}"
+    options = plugins.complete(name, function, plugin.options, frozenset(given))
+    return plugins.made(name, function, plugins.supply(function, given) | options), Plugin(plugin.kind, options)
 
 
 def with_defaults(scenario: Scenario) -> Scenario:
@@ -129,16 +132,6 @@ def _check_limits(scenario: Scenario, train: bool) -> None:
         raise plugins.unknown("executor", executor, catalogue.names("executor"))
 
 
-def _checked_psi(psi: Psi, kind: str) -> Psi:
-    """The psi, once it has shown that it is finite, not negative and does not grow."""
-    values = [float(psi(staleness)) for staleness in range(101)]
-    if not all(math.isfinite(value) and value >= 0 for value in values) or not values[0] > 0:
-        raise InputError(f"psi {kind!r} must be finite, above 0 at staleness 0 and never negative")
-    if any(later > earlier for earlier, later in pairwise(values)):
-        raise InputError(f"psi {kind!r} grows with the staleness: a staler model must not count more")
-    return lambda staleness: float(psi(staleness))
-
-
 def _dataset(scenario: Scenario) -> tuple[Dataset, Plugin]:
     plugin = scenario.dataset
     if plugin.kind.endswith(".npz"):
@@ -147,9 +140,7 @@ def _dataset(scenario: Scenario) -> tuple[Dataset, Plugin]:
         return files.from_npz(Path(plugin.kind)), plugin
     rng, data_dir = stream(scenario.seed, "dataset"), Path(scenario.data_dir)
     dataset, resolved = call("dataset", plugin, clients=scenario.federation.clients, rng=rng, data_dir=data_dir)
-    if not isinstance(dataset, Dataset):
-        raise InputError(f"dataset {plugin.kind!r} gave a {type(dataset).__name__} instead of an asyncfeel Dataset")
-    return dataset, resolved
+    return checks.dataset(dataset, plugin), resolved
 
 
 def _split(scenario: Scenario, dataset: Dataset) -> tuple[Partition, Plugin]:
@@ -166,7 +157,7 @@ def _split(scenario: Scenario, dataset: Dataset) -> tuple[Partition, Plugin]:
         rng=stream(scenario.seed, "split"),
         min_samples=least,
     )
-    return parts, resolved
+    return checks.partition(parts, plugin, scenario.federation.clients), resolved
 
 
 def _counts_model(scenario: Scenario) -> bool:
@@ -207,10 +198,6 @@ def _settled(scenario: Scenario, topology: Topology, learner: "Learner | None") 
     work, bits = scenario.work.flops_per_step, scenario.network.model_bits
     if isinstance(work, str):
         work = learner.flops_per_step if work == "model" and learner else latency.WORK_READINGS[work]
-    if not work:
-        raise InputError(
-            "torch counts no FLOPs in this model: give a number, for example --set work.flops_per_step=1e6"
-        )
     if isinstance(bits, str):
         bits = learner.model_bits if bits == "model" and learner else latency.PAPER_MODEL_BITS
     network = dataclasses.replace(scenario.network, model_bits=float(bits))

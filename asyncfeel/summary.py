@@ -20,6 +20,8 @@ def of_folder(folder: Path) -> dict[str, Any]:
         found = manifest.read(folder)
     except (OSError, ValueError) as error:
         raise InputError(f"the manifest of {str(folder)!r} cannot be read: {error}") from error
+    if missing := [name for name in ("status", "kind", "algorithm", "topology", "psi", "seed") if name not in found]:
+        raise InputError(f"the manifest of {str(folder)!r} has no {missing[0]!r}: it is not that of a run")
     return {"folder": str(folder), **(found if "servers" in found else found | _so_far(folder))}
 
 
@@ -56,7 +58,7 @@ def show(console: Console, found: dict[str, Any]) -> None:
         facts.add_row(name, value)
     console.print(facts)
     console.print(_servers(found["servers"]))
-    console.print(f"{found['folder']}", soft_wrap=True, highlight=False)
+    console.print(found["folder"], soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
 def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
@@ -71,7 +73,7 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
     if metrics:
         facts.append(("train loss", f"{metrics['train_loss']:.4f}"))
         facts.append(("test loss", f"{metrics['test_loss']:.4f}"))
-        if metrics["test_accuracy"] == metrics["test_accuracy"]:
+        if metrics["test_accuracy"] is not None and found["best_accuracy"] is not None:
             facts.append(("test accuracy", f"{metrics['test_accuracy']:.2%} (best {found['best_accuracy']:.2%})"))
     consensus = found.get("consensus")
     if consensus and consensus["rounds"]:

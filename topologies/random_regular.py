@@ -14,6 +14,8 @@ def random_regular(servers: int, rng: np.random.Generator, *, degree: int = 3) -
     >>> set(dict(random_regular(8, np.random.default_rng(1)).degree).values())
     {3}
     """
+    if servers == 1:
+        raise InputError("topology 'random-regular' needs at least 2 servers, and there is 1")
     if not 0 < degree < servers or degree * servers % 2:
         rule = f"from 1 to {servers - 1} and even when the number of servers is odd"
         raise InputError(f"topology 'random-regular': degree must be {rule}, not {degree} (servers: {servers})")

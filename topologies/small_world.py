@@ -14,8 +14,10 @@ def small_world(servers: int, rng: np.random.Generator, *, near: int = 4, rewire
     >>> small_world(10, np.random.default_rng(1)).number_of_edges()
     20
     """
+    if servers < 3:
+        raise InputError(f"topology 'small-world' needs at least 3 servers, and there are {servers}")
     if not 2 <= near < servers or near % 2:
-        raise InputError(f"topology 'small-world': near must be even, from 2 to {servers - 1}, not {near}")
+        raise InputError(f"topology 'small-world': near must be even, from 2 to {servers - 1} (servers: {servers}), not {near}")
     if not 0 <= rewire <= 1:
         raise InputError(f"topology 'small-world': rewire must be from 0 to 1, not {rewire}")
     for _ in range(TRIES):

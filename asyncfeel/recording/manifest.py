@@ -1,6 +1,7 @@
 """The manifest: who made a run, with what, how far it got, and its digests."""
 
 import json
+import math
 import os
 import platform
 import socket
@@ -37,8 +38,17 @@ class Manifest:
 
     def _write(self) -> None:
         draft = self._path.with_suffix(".json.part")
-        draft.write_text(json.dumps(self._data, indent=2) + "\n", encoding="utf-8")
+        draft.write_text(json.dumps(strict(self._data), indent=2) + "\n", encoding="utf-8")
         draft.replace(self._path)
+
+
+def strict(value: Any) -> Any:
+    """The value with null in place of numbers that JSON does not know."""
+    if isinstance(value, dict):
+        return {key: strict(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [strict(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def versions() -> dict[str, str]:
@@ -55,6 +65,8 @@ def versions() -> dict[str, str]:
 def read(folder: Path) -> dict[str, Any]:
     """The manifest of a run; a run that says it is running although its process is gone was killed."""
     data: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    if not isinstance(data, dict) or not isinstance(data.get("machine", {}), dict):
+        raise ValueError("it is not the manifest of a run")
     here = data.get("machine", {}).get("host") == socket.gethostname()
     if data.get("status") == "running" and here and not _alive(int(data.get("process", 0))):
         data["status"] = "killed"

@@ -43,15 +43,22 @@ Table = dict[str, Any]
 def load(preset: str | None, config: Path | None, dotted: Mapping[str, Any], flags: Mapping[str, Any]) -> Scenario:
     """The scenario that all layers together describe."""
     file = text.read(config) if config else {}
-    named = file.pop("preset", None)
-    table = merge(as_table(Scenario()), presets.read(preset or named or "quick"))
-    table = merge(table, _normal(file, f"{config}"))
-    return from_table(merge(table, _normal(unfold(dotted, flags), "--set")))
+    named = file.pop("preset", "quick")
+    if not isinstance(named, str):
+        raise InputError(f"{config}: preset must be a name, not {named!r}")
+    scenario = _with(Scenario(), presets.read(preset if preset is not None else named), "preset")
+    scenario = _with(scenario, file, f"{config}")
+    return _with(scenario, unfold(dotted, flags), "--set")
+
+
+def _with(scenario: Scenario, layer: Table, source: str) -> Scenario:
+    """The scenario with one more layer on top; each layer is checked even where a later one overrides it."""
+    return from_table(merge(as_table(scenario), _normal(layer, source)))
 
 
 def replace(scenario: Scenario, dotted: Mapping[str, Any], flags: Mapping[str, Any]) -> Scenario:
     """The scenario with one more layer on top."""
-    return from_table(merge(as_table(scenario), _normal(unfold(dotted, flags), "set")))
+    return _with(scenario, unfold(dotted, flags), "set")
 
 
 def unfold(dotted: Mapping[str, Any], flags: Mapping[str, Any]) -> Table:
@@ -67,10 +74,15 @@ def unfold(dotted: Mapping[str, Any], flags: Mapping[str, Any]) -> Table:
 
 def _place(table: Table, key: str, path: list[str], value: Any) -> None:
     for name in path[:-1]:
+        if isinstance(table.get(name), str):
+            table[name] = {"kind": table[name]}
         table = table.setdefault(name, {})
         if not isinstance(table, dict):
             raise InputError(f"{key!r} cannot be set: {name!r} has a value of its own already")
-    table[path[-1]] = value
+    if isinstance(value, str) and isinstance(table.get(path[-1]), dict):
+        table[path[-1]]["kind"] = value
+    else:
+        table[path[-1]] = value
 
 
 def _normal(table: Table, source: str) -> Table:

@@ -71,7 +71,7 @@ class Training:
     )
     batch: int = option(10, "samples per step", least=1)
     learning_rate: float = option(0.02, "step size (eta)", above=0)
-    momentum: float = option(0.0, "momentum; its memory starts anew with each job", least=0, most=1)
+    momentum: float = option(0.0, "momentum; its memory starts anew with each job", least=0, most=0.9999)
     weight_decay: float = option(0.0, "L2 penalty", least=0)
     augment: bool = option(False, "flip and shift colour images at random")
 
@@ -135,7 +135,7 @@ class Scenario:
     split: Plugin = option(Plugin("auto"), "data over clients; auto: the data's own clients, or dirichlet")
     model: Plugin = option(Plugin("auto"), "what is trained; auto: cnn for images, logistic for features")
     training: Training = option(Training(), "mini-batch SGD on the clients")
-    stop: Stop = option(Stop(until_s=5.0), "when training ends: at the first limit that is reached")
+    stop: Stop = option(Stop(), "when training ends: at the first limit that is reached")
     consensus: Consensus = option(Consensus(), "how the servers agree at the end")
     evaluation: Evaluation = option(Evaluation(), "when the global model is tested; left out: fifty times")
     execution: Execution = option(Execution(), "how the real training is done; changes no simulated number")

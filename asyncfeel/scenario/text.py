@@ -2,7 +2,7 @@
 
 import dataclasses
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,16 +41,23 @@ def parse_value(text: str) -> Any:
         return text
 
 
-def write(scenario: Scenario, heading: str = "", comments: bool = False) -> str:
-    """The scenario as TOML; with comments, what each key means and which may be set as well."""
+Explain = Callable[[str, str], Mapping[str, str]]
+
+
+def write(scenario: Scenario, heading: str = "", explain: Explain | None = None) -> str:
+    """The scenario as TOML, complete; with comments if there is somebody to explain the plug-ins' options."""
     lines = [f"# {line}".rstrip() for line in heading.splitlines()]
+    comments = explain is not None
+    lines.append('preset = "none"' + ("  # this file is complete: it builds on the bare defaults" if comments else ""))
     fields = dataclasses.fields(scenario)
     plain = [field for field in fields if not _is_section(getattr(scenario, field.name))]
     for field in plain:
         lines += _entry(field, getattr(scenario, field.name), comments)
     for field in fields:
         if field not in plain:
-            lines += ["", *_section(field, getattr(scenario, field.name), comments)]
+            value = getattr(scenario, field.name)
+            plugin = isinstance(value, Plugin)
+            lines += ["", *(_plugin(field, value, explain) if plugin else _section(field, value, comments))]
     return "\n".join(lines) + "\n"
 
 
@@ -60,18 +67,27 @@ def _is_section(value: Any) -> bool:
 
 def _section(field: "dataclasses.Field[Any]", value: Any, comments: bool) -> Iterator[str]:
     yield f"[{field.name}]" + (f"  # {field.metadata['help']}" if comments else "")
-    if isinstance(value, Plugin):
-        yield f"kind = {literal(value.kind)}"
-        yield from (f"{key} = {literal(item)}" for key, item in value.options.items() if item is not None)
-    else:
-        for inner in dataclasses.fields(value):
-            yield from _entry(inner, getattr(value, inner.name), comments)
+    for inner in dataclasses.fields(value):
+        yield from _entry(inner, getattr(value, inner.name), comments)
+
+
+def _plugin(field: "dataclasses.Field[Any]", plugin: Plugin, explain: Explain | None) -> Iterator[str]:
+    comments = explain is not None
+    meanings = explain(field.name, plugin.kind) if explain else {}
+    yield f"[{field.name}]" + (f"  # {field.metadata['help']}" if comments else "")
+    yield f"kind = {literal(plugin.kind)}" + (f"  # see 'asyncfeel list {field.name}'" if comments else "")
+    for key, item in plugin.options.items():
+        yield from _line(key, item, meanings.get(key, f"option of {plugin.kind}") if comments else None)
 
 
 def _entry(field: "dataclasses.Field[Any]", value: Any, comments: bool) -> list[str]:
+    return _line(field.name, value, field.metadata["help"] if comments else None)
+
+
+def _line(key: str, value: Any, meaning: str | None) -> list[str]:
     if value is None:
-        return [f"# {field.name} is not set  # {field.metadata['help']}"] if comments else []
-    return [f"{field.name} = {literal(value)}" + (f"  # {field.metadata['help']}" if comments else "")]
+        return [f"# {key} is not set  # {meaning}"] if meaning else []
+    return [f"{key} = {literal(value)}" + (f"  # {meaning}" if meaning else "")]
 
 
 def literal(value: Any) -> str:

@@ -41,12 +41,13 @@ class Topology:
 
     def rate_bps(self, a: int, b: int, default: float) -> float:
         """The rate of a link: its own, or the default."""
-        return float(self.graph.edges[a, b].get("rate_bps", default))
+        rate = self.graph.edges[a, b].get("rate_bps")
+        return default if rate is None else float(rate)
 
     def node_link(self) -> dict[str, Any]:
         """The graph as networkx node-link data, nodes and links in order."""
-        nodes = [{"id": server, **self.graph.nodes[server]} for server in range(self.servers)]
-        edges = [{"source": a, "target": b, **self.graph.edges[a, b]} for a, b in self.links]
+        nodes = [{**self.graph.nodes[server], "id": server} for server in range(self.servers)]
+        edges = [{**self.graph.edges[a, b], "source": a, "target": b} for a, b in self.links]
         return {"directed": False, "multigraph": False, "graph": dict(self.graph.graph), "nodes": nodes, "edges": edges}
 
 
@@ -64,7 +65,7 @@ def draw(plugin: Plugin, servers: int | None, rng: np.random.Generator) -> tuple
         return topology, plugin
     options = plugins.complete(f"topology {plugin.kind!r}", source, plugin.options, GIVEN)
     given = {"servers": servers or DEFAULT_SERVERS, "rng": rng}
-    graph = source(**plugins.supply(source, given), **options)
+    graph = plugins.made(f"topology {plugin.kind!r}", source, plugins.supply(source, given) | options)
     topology = check(plugin.kind, graph)
     if topology.servers != given["servers"]:
         raise InputError(

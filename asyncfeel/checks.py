@@ -1,0 +1,102 @@
+"""What plug-ins give, checked: a user's own function may give anything, and must not fail later."""
+
+import math
+from itertools import pairwise
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asyncfeel.errors import InputError
+from asyncfeel.learning.datasets.values import Dataset
+from asyncfeel.learning.partition import Partition
+from asyncfeel.plugins import Plugin, made
+from asyncfeel.theory.staleness import Psi
+from asyncfeel.world.variation import Factor
+
+
+def psi(given: Any, plugin: Plugin) -> Psi:
+    """The psi, once it has shown that it is finite, not negative and does not grow."""
+    name = f"psi {plugin.kind!r}"
+    if not callable(given):
+        raise InputError(f"{name} gave {given!r}: it must give a function of the staleness")
+    values = [_number(name, made(name, given, (delta,))) for delta in range(101)]
+    if not all(math.isfinite(value) and value >= 0 for value in values) or not values[0] > 0:
+        raise InputError(f"{name} must be finite, above 0 at staleness 0 and never negative")
+    if any(later > earlier for earlier, later in pairwise(values)):
+        raise InputError(f"{name} grows with the staleness: a staler model must not count more")
+    return lambda staleness: float(given(staleness))
+
+
+def speeds(given: Any, plugin: Plugin, clients: int) -> NDArray[np.float64]:
+    """The speeds as an array, one positive number per client."""
+    name = f"speeds {plugin.kind!r}"
+    try:
+        flops = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} gave something that is not an array of numbers: {error}") from error
+    if flops.shape != (clients,):
+        raise InputError(f"{name} gave the shape {flops.shape}: it must give one number for each of {clients} clients")
+    if not (np.isfinite(flops).all() and (flops > 0).all()):
+        raise InputError(f"{name} gave FLOPS that are not positive, finite numbers (mean_flops, heterogeneity)")
+    return flops
+
+
+def factor(given: Any, what: str, plugin: Plugin) -> Factor:
+    """The factor over time; every value that it gives must be positive and finite."""
+    name = f"{what} {plugin.kind!r}"
+    if not callable(given):
+        raise InputError(f"{name} gave {given!r}: it must give a function of client and start time")
+    if plugin.kind == "none":
+        return cast(Factor, given)
+
+    def checked(client: int, start_s: float) -> float:
+        value = _number(name, made(name, given, (client, start_s)))
+        if not 0 < value < math.inf:
+            raise InputError(f"{name} gave {value} for client {client} at {start_s} s: a factor must be positive")
+        return value
+
+    checked(0, 0.0)
+    return checked
+
+
+def dataset(given: Any, plugin: Plugin) -> Dataset:
+    """The data set, with labels that can be counted."""
+    name = f"dataset {plugin.kind!r}"
+    if not isinstance(given, Dataset):
+        raise InputError(f"{name} gave a {type(given).__name__} instead of an asyncfeel.Dataset")
+    for key in ("x_train", "y_train", "x_test", "y_test"):
+        if key not in given.arrays:
+            raise InputError(f"{name} has no {key}: there are {', '.join(given.arrays) or 'no arrays'}")
+    if given.loss == "cross-entropy" and len(given.y_train) and int(given.y_train.min()) < 0:
+        raise InputError(f"{name}: labels must be whole numbers from 0, and one is {int(given.y_train.min())}")
+    return given
+
+
+def partition(given: Any, plugin: Plugin, clients: int) -> Partition:
+    """The split, one part for each client."""
+    if not isinstance(given, Partition) or len(given) != clients:
+        raise InputError(f"split {plugin.kind!r} must give a Partition into {clients} parts")
+    return given
+
+
+def algorithm(given: Any, plugin: Plugin) -> Any:
+    """The algorithm, which must know how to start and what it minimises."""
+    for method in ("start", "objective"):
+        if not callable(getattr(given, method, None)):
+            raise InputError(f"algorithm {plugin.kind!r} must give an object with the method {method}(federation)")
+    return given
+
+
+def durations(network: Any) -> None:
+    """An error if a phase would last for ever."""
+    work_s, up_s = network.compute_s(int(network.flops.argmin()), 1, 0.0), network.uplink_s(0, 0.0)
+    for what, seconds in [("a step", work_s), ("an upload", up_s), ("an exchange", network.exchange_s(0, 0.0))]:
+        if not math.isfinite(seconds):
+            raise InputError(f"{what} would last for ever: look at work, speeds and the rates of the network")
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InputError(f"{name} must give numbers, not {value!r}")
+    return float(value)
