@@ -1,6 +1,7 @@
 """What plug-ins give, checked: a user's own function may give anything, and must not fail later."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, cast
 
@@ -60,14 +61,22 @@ def factor(given: Any, what: str, plugin: Plugin) -> Factor:
     return checked
 
 
-def dataset(given: Any, plugin: Plugin) -> Dataset:
+def dataset(found: Any, plugin: Plugin) -> Dataset:
     """The data set, with labels that can be counted."""
     name = f"dataset {plugin.kind!r}"
-    if not isinstance(given, Dataset):
-        raise InputError(f"{name} gave a {type(given).__name__} instead of an asyncfeel.Dataset")
+    if not isinstance(found, Dataset):
+        raise InputError(f"{name} gave a {type(found).__name__} instead of an asyncfeel.Dataset")
+    given: Dataset = found
     for key in ("x_train", "y_train", "x_test", "y_test"):
         if key not in given.arrays:
             raise InputError(f"{name} has no {key}: there are {', '.join(given.arrays) or 'no arrays'}")
+    if ":" in plugin.kind:
+        if given.source == "the data set":
+            given = replace(given, source=name)
+        for part in ("train", "test"):
+            samples, labels = len(given.arrays[f"x_{part}"]), len(given.arrays[f"y_{part}"])
+            if samples != labels:
+                raise InputError(f"{name}: x_{part} has {samples} samples and y_{part} {labels} labels")
     if given.loss == "cross-entropy" and len(given.y_train) and int(given.y_train.min()) < 0:
         raise InputError(f"{name}: labels must be whole numbers from 0, and one is {int(given.y_train.min())}")
     return given
@@ -88,12 +97,33 @@ def algorithm(given: Any, plugin: Plugin) -> Any:
     return given
 
 
+def model(given: Any, plugin: Plugin) -> Any:
+    """The model, which must be a torch module."""
+    if not hasattr(given, "parameters") or not hasattr(given, "eval"):
+        raise InputError(f"model {plugin.kind!r} gave a {type(given).__name__} instead of a torch.nn.Module")
+    return given
+
+
+def executor(given: Any, kind: str) -> Any:
+    """The executor, which must know how to submit, evaluate and close."""
+    for method in ("submit", "evaluate", "close"):
+        if not callable(getattr(given, method, None)):
+            raise InputError(f"executor {kind!r} must give an object with the method {method}")
+    return given
+
+
 def durations(network: Any) -> None:
     """An error if a phase would last for ever."""
     work_s, up_s = network.compute_s(int(network.flops.argmin()), 1, 0.0), network.uplink_s(0, 0.0)
-    for what, seconds in [("a step", work_s), ("an upload", up_s), ("an exchange", network.exchange_s(0, 0.0))]:
+    phases = [
+        ("a step", "work.flops_per_step and speeds", work_s),
+        ("an upload", "network.uplink_bps and network.model_bits", up_s),
+        ("an exchange", "network.exchange_bps and network.model_bits", network.exchange_s(0, 0.0)),
+        ("a download", "network.downlink_bps and network.model_bits", network.downlink_s(0, 0.0)),
+    ]
+    for what, key, seconds in phases:
         if not math.isfinite(seconds):
-            raise InputError(f"{what} would last for ever: look at work, speeds and the rates of the network")
+            raise InputError(f"{what} would last for ever: look at {key}")
 
 
 def _number(name: str, value: Any) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from asyncfeel.errors import Interrupted
 from asyncfeel.jobs import Model
 from asyncfeel.learning.metrics import Metrics
 from asyncfeel.world.federation import Federation
@@ -81,6 +82,14 @@ class Evaluator:
         if self._last != (federation.iteration, end_s):
             self._test(federation, end_s)
         self._drain(0)
+
+    def abandon(self) -> None:
+        """Report what is finished, and nothing else."""
+        while self._pending and self._pending[0][2].done():
+            try:
+                self._drain(len(self._pending))
+            except Interrupted:
+                return
 
     def _catch_up(self, federation: Federation, now: float, inclusive: bool) -> None:
         while self._every_s:

@@ -144,8 +144,9 @@ def made(what: str, function: Callable[..., Any], arguments: Mapping[str, Any] |
     """What a plug-in makes of its arguments; whatever it does wrong becomes an error of one line."""
     try:
         return function(*arguments) if isinstance(arguments, tuple) else function(**arguments)
-    except InputError:
-        raise
+    except InputError as error:
+        named = what.partition(" ")[0] in str(error)
+        raise InputError(str(error) if named else f"{what}: {error}") from error
     except (Exception, SystemExit) as error:
         raise InputError(f"{what} failed: {type(error).__name__}: {error}") from error
 
@@ -168,7 +169,9 @@ def complete(
             raise InputError(f"{what} has no option {name!r}: there {_are(names)}")
     missing = [name for name in names if parameters[name].default is inspect.Parameter.empty and name not in options]
     if missing:
-        raise InputError(f"{what} needs the option {missing[0]!r}")
+        raise InputError(
+            f"{what} needs the option {missing[0]!r} (a plug-in takes options and returns the thing itself)"
+        )
     hints = _hints(function)
     chosen = {name: fit(f"{what}: {name}", options[name], hints.get(name, Any)) for name in names if name in options}
     defaults = {name: parameters[name].default for name in names if name not in options}
@@ -220,7 +223,7 @@ def fit(what: str, value: Any, hint: Any) -> Any:
                 return None
         elif choice is float and isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
-        elif choice is Any or (isinstance(choice, type) and type(value) is choice):
+        elif choice is Any or type(value) is (typing.get_origin(choice) or choice):
             return value
     raise InputError(f"{what} must be {' or '.join(_say(choice) for choice in choices)}, not {value!r}")
 

@@ -127,9 +127,11 @@ def _check_limits(scenario: Scenario, train: bool) -> None:
     stop = scenario.stop
     if stop.until_s is None and stop.iterations is None and (stop.patience is None or not train):
         raise InputError("the run would never end: give --until (simulated seconds) or --iterations")
-    executor = scenario.execution.executor
-    if ":" not in executor and executor not in catalogue.names("executor"):
-        raise plugins.unknown("executor", executor, catalogue.names("executor"))
+    for what, kind in [("executor", scenario.execution.executor), ("model", scenario.model.kind)]:
+        if ":" in kind:
+            plugins.load(what, kind)
+        elif kind not in catalogue.names(what):
+            raise plugins.unknown(what, kind, catalogue.names(what))
 
 
 def _dataset(scenario: Scenario) -> tuple[Dataset, Plugin]:
@@ -171,6 +173,8 @@ def _learner(scenario: Scenario, dataset: Dataset, parts: Partition) -> "tuple[L
     plugin = scenario.model
     if plugin.kind == "auto":
         plugin = Plugin(_usual_model(dataset), plugin.options)
+    if dataset.loss == "half-square" and plugin.kind != "point" and ":" not in plugin.kind:
+        raise InputError(f"model {plugin.kind!r} needs classes, and this data set has none: choose point")
     function = catalogue.find("model", plugin.kind)
     options = plugins.complete(f"model {plugin.kind!r}", function, plugin.options, frozenset({"shape", "outputs"}))
     training = dataclasses.asdict(scenario.training)
@@ -178,7 +182,9 @@ def _learner(scenario: Scenario, dataset: Dataset, parts: Partition) -> "tuple[L
     learner = Learner(
         dataset,
         parts,
-        partial(function, **options),
+        lambda shape, outputs: checks.model(
+            plugins.made(f"model {plugin.kind!r}", function, {"shape": shape, "outputs": outputs} | options), plugin
+        ),
         settings.Training(**training),
         scenario.seed,
         devices.choose(scenario.execution.device),

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import NDArray
 
-from asyncfeel import catalogue
+from asyncfeel import catalogue, checks
 from asyncfeel.errors import Interrupted
 from asyncfeel.evaluation import Evaluator, Measurement
+from asyncfeel.plugins import made
 from asyncfeel.prepare import Prepared, prepare
 from asyncfeel.progress import Silent, View
 from asyncfeel.recording import folder as folders
@@ -152,6 +153,8 @@ class Simulation:
                     status = "finished"
                 except Interrupted:
                     status = "interrupted"
+                    if self._evaluator:
+                        self._evaluator.abandon()
                 ended = self._wind_up(status)
         finally:
             self._executor.close()
@@ -205,7 +208,8 @@ class Simulation:
         settings, learner = self._scenario.execution, self._prepared.learner
         kind = settings.executor if learner else "stub"
         make = catalogue.find("executor", kind)
-        return make(learner, settings.workers, self._stop) if learner else make()
+        arguments = (learner, settings.workers, self._stop) if learner else ()
+        return checks.executor(made(f"executor {kind!r}", make, arguments), kind) if learner else make()
 
     def _make_federation(self) -> Federation:
         prepared, stop = self._prepared, self._scenario.stop
@@ -277,7 +281,8 @@ class Simulation:
 
 def save_model(path: Path, learner: "Learner", model: Any) -> str:
     """Write the output model and give the SHA-256 of the file."""
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
-    save_file(learner.export(model), path)
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    data = save(learner.export(model))
+    path.write_bytes(data)
+    return hashlib.sha256(data).hexdigest()

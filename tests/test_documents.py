@@ -31,14 +31,14 @@ def commands():
     return [line for line in dict.fromkeys(lines) if line.startswith("asyncfeel ")]
 
 
-@pytest.mark.parametrize("block", blocks("python"))
+@pytest.mark.parametrize("block", list(blocks("python")))
 def test_python_block_runs(block, tmp_path):
     command = [sys.executable, "-W", "error", "-c", block]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("block", blocks("toml"))
+@pytest.mark.parametrize("block", list(blocks("toml")))
 def test_toml_block_is_a_scenario(block, tmp_path):
     from asyncfeel import Scenario
 

@@ -17,7 +17,8 @@ def small_world(servers: int, rng: np.random.Generator, *, near: int = 4, rewire
     if servers < 3:
         raise InputError(f"topology 'small-world' needs at least 3 servers, and there are {servers}")
     if not 2 <= near < servers or near % 2:
-        raise InputError(f"topology 'small-world': near must be even, from 2 to {servers - 1} (servers: {servers}), not {near}")
+        rule = f"even and from 2 to {servers - 1}"
+        raise InputError(f"topology 'small-world': near must be {rule}, not {near} (servers: {servers})")
     if not 0 <= rewire <= 1:
         raise InputError(f"topology 'small-world': rewire must be from 0 to 1, not {rewire}")
     for _ in range(TRIES):

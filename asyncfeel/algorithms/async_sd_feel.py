@@ -99,6 +99,8 @@ class AsyncSdFeel:
     def objective(self, federation: Federation) -> list[float]:
         """How much each cluster's loss counts in what is really minimised, for small steps."""
         lengths, steps = self._paces(federation)
+        if self.simultaneous == "together" and len(set(lengths)) == len(set(steps)) == 1:
+            return list(federation.shares)  # every completion is a synchronous one
         if self.rate_correction:
             rates = objective.rate_corrections(lengths, steps, federation.shares)
             steps = [tau * rate for tau, rate in zip(steps, rates, strict=True)]

@@ -3,6 +3,7 @@
 import dataclasses
 import difflib
 import math
+import re
 import typing
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -44,10 +45,9 @@ def load(preset: str | None, config: Path | None, dotted: Mapping[str, Any], fla
     """The scenario that all layers together describe."""
     file = text.read(config) if config else {}
     named = file.pop("preset", "quick")
-    if not isinstance(named, str):
-        raise InputError(f"{config}: preset must be a name, not {named!r}")
     scenario = _with(Scenario(), presets.read(preset if preset is not None else named), "preset")
     scenario = _with(scenario, file, f"{config}")
+    _with(scenario, unfold(dotted, {}), "--set")
     return _with(scenario, unfold(dotted, flags), "--set")
 
 
@@ -175,7 +175,7 @@ def _measured(path: str, hint: Any, value: Any) -> Any:
     if not isinstance(value, str) or not units.has_unit(key) or value in words:
         return value
     try:
-        return units.quantity(key, value)
+        return units.quantity(path, value)
     except InputError:
         if words:
             return value
@@ -183,6 +183,8 @@ def _measured(path: str, hint: Any, value: Any) -> Any:
 
 
 def _check_bounds(path: str, bounds: Mapping[str, Any], value: Any) -> None:
+    if bounds["pattern"] is not None and not re.fullmatch(bounds["pattern"], value):
+        raise InputError(f"{path.rpartition('.')[2]} {value!r} is unknown: there are {bounds['help']}")
     if not isinstance(value, int | float):
         return
     if not math.isfinite(value):
@@ -191,6 +193,8 @@ def _check_bounds(path: str, bounds: Mapping[str, Any], value: Any) -> None:
         raise InputError(f"{path} must be at least {bounds['least']:g}, not {value}")
     if bounds["above"] is not None and value <= bounds["above"]:
         raise InputError(f"{path} must be greater than {bounds['above']:g}, not {value}")
+    if bounds["below"] is not None and value >= bounds["below"]:
+        raise InputError(f"{path} must be less than {bounds['below']:g}, not {value}")
     if bounds["most"] is not None and value > bounds["most"]:
         raise InputError(f"{path} must be at most {bounds['most']:g}, not {value}")
 

@@ -18,8 +18,8 @@ def _description(path: Path) -> str:
     return path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
 
 
-def read(name: str) -> dict[str, Any]:
+def read(name: Any) -> dict[str, Any]:
     """The table of a preset."""
-    if name not in names():
+    if not isinstance(name, str) or name not in names():
         raise InputError(f"preset {name!r} is unknown: there are {', '.join(names())}")
     return text.read(FOLDER / f"{name}.toml")

@@ -2,7 +2,7 @@
 
 A section is a dataclass; the metadata of a field holds its help text and its bounds. A key that
 names a quantity carries its unit. Plug-in sections (`kind` and its keywords) are `Plugin` values.
-The defaults are the preset `quick`.
+The defaults are the preset `quick`, but for its time limit.
 """
 
 import dataclasses
@@ -18,10 +18,17 @@ WorkReading = Literal["paper", "literal", "physical"]
 
 
 def option(
-    default: Any, text: str, *, least: float | None = None, above: float | None = None, most: float | None = None
+    default: Any,
+    text: str,
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
+    pattern: str | None = None,
 ) -> Any:
     """A field with its help text and its bounds."""
-    metadata = {"help": text, "least": least, "above": above, "most": most}
+    metadata = {"help": text, "least": least, "above": above, "most": most, "below": below, "pattern": pattern}
     if isinstance(default, Plugin):
         return dataclasses.field(default_factory=lambda: default, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
@@ -71,7 +78,7 @@ class Training:
     )
     batch: int = option(10, "samples per step", least=1)
     learning_rate: float = option(0.02, "step size (eta)", above=0)
-    momentum: float = option(0.0, "momentum; its memory starts anew with each job", least=0, most=0.9999)
+    momentum: float = option(0.0, "momentum; its memory starts anew with each job", least=0, below=1)
     weight_decay: float = option(0.0, "L2 penalty", least=0)
     augment: bool = option(False, "flip and shift colour images at random")
 
@@ -113,7 +120,7 @@ class Execution:
 
     executor: str = option("threads", "serial, threads, or stub (no training)")
     workers: int = option(0, "jobs at once; 0: as many as there are cores", least=0)
-    device: str = option("auto", "auto, cpu, cuda, cuda:N or mps")
+    device: str = option("auto", "auto, cpu, cuda, cuda:N or mps", pattern=r"auto|cpu|cuda(:[0-9]+)?|mps")
 
 
 @dataclass(frozen=True)

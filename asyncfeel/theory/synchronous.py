@@ -94,10 +94,11 @@ def synchronous(rule: Rule, links: Sequence[Link], shares: Sequence[float], roun
 
 
 def columns(matrix: Matrix) -> Columns:
-    """A dense matrix as its columns, without their zeros and without columns of the identity."""
+    """A dense matrix as its columns, without zeros beside the diagonal and without columns of the identity."""
     unit = np.eye(len(matrix))
+    shown = (matrix != 0) | (unit != 0)
     return {
-        int(target): {int(source): float(matrix[source, target]) for source in np.flatnonzero(matrix[:, target])}
+        int(target): {int(source): float(matrix[source, target]) for source in np.flatnonzero(shown[:, target])}
         for target in range(len(matrix))
         if not np.array_equal(matrix[:, target], unit[:, target])
     }

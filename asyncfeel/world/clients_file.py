@@ -9,6 +9,8 @@ from asyncfeel.errors import InputError
 def column(path: str, clients: int, name: str) -> list[float]:
     """One column of the file as numbers, checked against the number of clients."""
     rows = _rows(path)
+    if not rows:
+        raise InputError(f"the clients file {path!r} has no row: it needs a heading and one row per client")
     if len(rows) != clients:
         raise InputError(
             f"the clients file {path!r} has {len(rows)} clients, not {clients}: set federation.clients to {len(rows)}"
@@ -18,7 +20,7 @@ def column(path: str, clients: int, name: str) -> list[float]:
 
 def _rows(path: str) -> list[dict[str, str]]:
     try:
-        with Path(path).open(newline="", encoding="utf-8") as lines:
+        with Path(path).open(newline="", encoding="utf-8-sig") as lines:
             return list(csv.DictReader(lines))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"the clients file {path!r} cannot be read: {error}") from error

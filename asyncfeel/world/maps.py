@@ -37,11 +37,11 @@ def find(kind: str) -> Callable[..., Any] | Path:
         raise InputError(f"topology {kind!r}: there is no such file")
     if ":" in kind:
         return plugins.load("topology", kind)
-    for folder in folders():
+    for folder in folders() if "/" not in kind else []:
         source = folder / f"{plugins.snake(kind)}.py"
         if kind == plugins.kebab(plugins.snake(kind)) and source.is_file():
             return plugins.load("topology", f"{source}:{plugins.snake(kind)}")
         maps = [folder / f"{kind}{suffix}" for suffix in _MAPS if (folder / f"{kind}{suffix}").is_file()]
-        if maps and "/" not in kind:
+        if maps:
             return maps[0]
     raise plugins.unknown("topology", kind, names())

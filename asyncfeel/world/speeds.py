@@ -50,6 +50,7 @@ def two_point(
 
 def log_normal(clients: int, rng: np.random.Generator, *, sigma: float = 0.5, mean_flops: float = 1e9) -> Flops:
     """Log-normal with the given mean; sigma is the spread of the logarithm."""
+    _check_mean(mean_flops)
     if not 0 <= sigma < 20:
         raise InputError(f"speeds: sigma must be from 0 to 20, not {sigma}")
     return mean_flops * np.exp(sigma * rng.standard_normal(clients) - sigma**2 / 2)
@@ -57,6 +58,7 @@ def log_normal(clients: int, rng: np.random.Generator, *, sigma: float = 0.5, me
 
 def exponential(clients: int, rng: np.random.Generator, *, mean_flops: float = 1e9, least: float = 0.05) -> Flops:
     """Exponential with the given mean, but never below the share `least` of it."""
+    _check_mean(mean_flops)
     if not 0 < least <= 1:
         raise InputError(f"speeds: least must be above 0 and at most 1, not {least}")
     return mean_flops * np.maximum(least, rng.exponential(size=clients))
@@ -71,12 +73,16 @@ def file(clients: int, *, path: str) -> Flops:
 
 
 def _ends(heterogeneity: float, mean_flops: float) -> tuple[float, float]:
-    if not 1 <= heterogeneity < math.inf:
-        raise InputError(f"speeds: heterogeneity must be at least 1 (all devices alike), not {heterogeneity}")
-    if not 0 < mean_flops < math.inf:
-        raise InputError(f"speeds: mean_flops must be positive, not {mean_flops}")
+    if not 1 <= heterogeneity <= 1e9:
+        raise InputError(f"speeds: heterogeneity must be at least 1 (all alike), at most 1e9, not {heterogeneity}")
+    _check_mean(mean_flops)
     low = 2 * mean_flops / (1 + heterogeneity)
     return low, heterogeneity * low
+
+
+def _check_mean(mean_flops: float) -> None:
+    if not 0 < mean_flops < math.inf:
+        raise InputError(f"speeds: mean_flops must be positive, not {mean_flops:g}")
 
 
 def _pinned(flops: Flops, low: float, high: float) -> Flops:

@@ -84,7 +84,8 @@ def read_map(path: Path) -> "nx.Graph[Any]":
     except OSError as error:
         raise InputError(f"the map {str(path)!r} cannot be read: {error.strerror}") from error
     except Exception as error:
-        raise InputError(f"the map {str(path)!r} is not a {path.suffix[1:]} graph: {error}") from error
+        form = "graphml" if path.suffix == ".graphml" else "networkx node-link"
+        raise InputError(f"the map {str(path)!r} is not a {form} graph: {type(error).__name__}: {error}") from error
 
 
 def check(kind: str, graph: Any) -> Topology:
@@ -106,7 +107,12 @@ def check(kind: str, graph: Any) -> Topology:
             f"topology {kind!r} is not connected: {len(parts)} parts, one of them {', '.join(min(parts, key=len)[:5])}"
         )
     _check_rates(kind, graph)
-    return Topology(_numbered(graph))
+    topology = Topology(_numbered(graph))
+    try:
+        json.dumps(topology.node_link())
+    except (TypeError, ValueError) as error:
+        raise InputError(f"topology {kind!r} has an attribute that cannot be recorded: {error}") from error
+    return topology
 
 
 def _check_rates(kind: str, graph: "nx.Graph[Any]") -> None:

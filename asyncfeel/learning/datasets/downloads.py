@@ -20,15 +20,14 @@ def fetch(name: str, torchvision_name: str, data_dir: Path) -> Dataset:
 
 
 def _download(name: str, torchvision_name: str, data_dir: Path) -> dict[str, Array]:
-    before = data_dir.exists()
+    before = set(data_dir.rglob("*")) | ({data_dir} if data_dir.exists() else set())
     try:
         from asyncfeel.learning.vision import torchvision
 
         kind = getattr(torchvision("datasets"), torchvision_name)
         train, test = (kind(root=str(data_dir), train=part, download=True) for part in (True, False))
     except (ImportError, OSError, RuntimeError) as error:
-        if not before:
-            _remove_empty(data_dir)
+        _remove_empty(data_dir, before)
         reason = " ".join(str(error).split())
         raise InputError(
             f"data set {name!r} is neither the file {data_dir / name}.npz nor torchvision's {torchvision_name} in "
@@ -38,13 +37,12 @@ def _download(name: str, torchvision_name: str, data_dir: Path) -> dict[str, Arr
     return {"x_train": _pixels(train), "y_train": _labels(train), "x_test": _pixels(test), "y_test": _labels(test)}
 
 
-def _remove_empty(folder: Path) -> None:
+def _remove_empty(folder: Path, before: set[Path]) -> None:
     """Take away the empty folders that a failed download left behind, and nothing else."""
-    for inner in sorted(folder.rglob("*"), reverse=True) if folder.is_dir() else []:
-        if inner.is_dir() and not any(inner.iterdir()):
-            inner.rmdir()
-    if folder.is_dir() and not any(folder.iterdir()):
-        folder.rmdir()
+    made = [path for path in [folder, *folder.rglob("*")] if path.is_dir() and path not in before]
+    for path in sorted(made, reverse=True):
+        if not any(path.iterdir()):
+            path.rmdir()
 
 
 def _pixels(part: Any) -> Array:

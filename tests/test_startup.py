@@ -1,0 +1,70 @@
+"""Starting is quick: help, lists and plans do not import torch."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import sys
+from asyncfeel.cli import app
+try:
+    app(sys.argv[1:])
+finally:
+    print("imported:", *sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+NUMBERS = ("--set", "work.flops_per_step=1e6", "--set", "network.model_bits=1e5")
+READINGS = ("--set", "work.flops_per_step=physical", "--set", "network.model_bits=paper")
+
+
+def imported(folder, *arguments):
+    """The top-level modules that a command has imported when it ends."""
+    command = [sys.executable, "-c", PROGRAM, *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.rpartition("imported: ")[2].split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--help",),
+        ("run", "--help"),
+        ("--version",),
+        ("list",),
+        ("init", "s.toml"),
+        ("plan", "--iterations", "5", *NUMBERS),
+        ("plan", "--iterations", "5", *READINGS),
+        ("plan", "--iterations", "5", "--dataset", "quadratic", "--topology", "nsfnet", *NUMBERS),
+        ("run", "--executor", "stub", "--iterations", "5", *NUMBERS),
+    ],
+    ids=" ".join,
+)
+def test_no_torch(arguments, tmp_path):
+    assert not imported(tmp_path, *arguments) & {"torch", "torchvision", "safetensors"}
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("list",)], ids=" ".join)
+def test_help_and_lists_need_no_numbers(arguments, tmp_path):
+    assert not imported(tmp_path, *arguments) & {"numpy", "networkx", "simpy"}
+
+
+@pytest.mark.parametrize("argument", ["--help", "list"])
+def test_the_first_answer_comes_at_once(argument, tmp_path):
+    assert min(cpu_seconds(argument) for _ in range(3)) < 0.4
+
+
+def cpu_seconds(argument):
+    with open(os.devnull, "w") as nowhere:
+        process = subprocess.Popen([sys.executable, "-m", "asyncfeel", argument], stdout=nowhere)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_utime + usage.ru_stime
+
+
+def test_importing_the_package_imports_nothing_heavy(tmp_path):
+    program = "import sys, asyncfeel; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert not set(done.stdout.split()) & {"torch", "numpy", "networkx", "simpy", "rich", "typer"}
