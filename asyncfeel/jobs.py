@@ -13,6 +13,9 @@ from typing import Any, Protocol
 
 Model = Any
 
+EVERYONE = -1
+"""The client that stands for all clients: a job of its own trains on all the data in one place."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -27,6 +30,12 @@ class Job:
     """Mini-batch steps to take (tau)."""
     measure_loss: bool = False
     """Whether the client also reports its own loss at the model that it was sent (A18)."""
+    proximal: float = 0.0
+    """The pull rho back to the model that it was sent: every gradient gets rho (x - x_sent) added."""
+    rate: float = 1.0
+    """By what the learning rate is multiplied for this job."""
+    probe: bool = False
+    """Whether the client also reports losses and gradients over all its data, before and after the job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +45,18 @@ class Update:
     model: Model
     loss: float | None = None
     """The client's loss over its own data at the model it was sent, if it was asked for."""
+    probe: "Probe | None" = None
+    """What it found at both ends of its job, if it was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A client's loss F_i and gradient over all its own data, at the model it was sent and at its result."""
+
+    loss_sent: float
+    loss_done: float
+    gradient_sent: Model
+    gradient_done: Model
 
 
 class Executor(Protocol):
