@@ -21,6 +21,7 @@ from asyncfeel.theory import latency
 from asyncfeel.theory.staleness import Psi
 from asyncfeel.world import maps, speeds
 from asyncfeel.world.federation import Federation
+from asyncfeel.world.layout import Layout
 from asyncfeel.world.network import Network
 from asyncfeel.world.profiles import Profiles, assign
 from asyncfeel.world.topology import GIVEN, Topology, draw
@@ -54,7 +55,16 @@ class Prepared:
     network: Network
     psi: Psi
     algorithm: Algorithm
+    layout: Layout
+    """Clients and channels as the algorithm uses them."""
     learner: "Learner | None"
+
+    @property
+    def recorded(self) -> tuple[Topology, Profiles]:
+        """What topology.json and clients.csv describe."""
+        if self.layout.recorded:
+            return self.layout.network.topology, self.layout.profiles
+        return self.topology, self.profiles
 
 
 def prepare(scenario: Scenario, train: bool) -> Prepared:
@@ -93,7 +103,9 @@ def prepare(scenario: Scenario, train: bool) -> Prepared:
     network = Network(topology, flops, float(resolved.work.flops_per_step), drift=drift, fading=fading, **rates)
     profiles = Profiles(server, parts.sizes, flops)
     checks.durations(network)
-    return Prepared(resolved, topology, profiles, network, psi, algorithm, learner if train else None)
+    world = Layout(profiles, network, lambda nodes: draw(topology_plugin, nodes, stream(seed, "topology", nodes))[0])
+    layout = algorithm.layout(world) if hasattr(algorithm, "layout") else world
+    return Prepared(resolved, topology, profiles, network, psi, algorithm, layout, learner if train else None)
 
 
 def call(what: str, plugin: Plugin, **given: Any) -> tuple[Any, Plugin]:

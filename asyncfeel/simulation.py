@@ -8,7 +8,7 @@ import time
 from collections.abc import Coroutine
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,6 +23,7 @@ from asyncfeel.progress import Silent, View
 from asyncfeel.recording import folder as folders
 from asyncfeel.recording import tables
 from asyncfeel.scenario import Scenario, text
+from asyncfeel.streams import stream
 from asyncfeel.tally import Tally
 from asyncfeel.world import consensus
 from asyncfeel.world.clock import Clock
@@ -134,7 +135,7 @@ class Simulation:
         prepared.algorithm.start(self._federation)
         self._tally = Tally(self._federation, prepared.algorithm.objective(self._federation))
         path = folders.create(out, self._name())
-        self._folder = folders.RunFolder(path, self._config(), prepared.topology, prepared.profiles, self._facts())
+        self._folder = folders.RunFolder(path, self._config(), *prepared.recorded, self._facts())
         self._evaluator = self._make_evaluator()
         self._observers += [self._folder, self._tally, view]
         if self._evaluator:
@@ -199,10 +200,15 @@ class Simulation:
             "metrics": asdict(self._latest) if self._latest else None,
             "best_accuracy": self._best if self._best > -math.inf else None,
             "servers": self._tally.table(),
+            "traffic": self._federation.traffic.total_bytes(),
+            "idle_share": self._federation.traffic.idle_share(self._clients(), self._end_s()),
             "consensus": asdict(agreement) if agreement else None,
             "digests": digests,
             "wall": {"setup_s": self._training_from - self._started, "training_s": training_s},
         }
+
+    def _clients(self) -> int:
+        return sum(len(server.clients) for server in self._federation.servers)
 
     def _make_executor(self) -> Any:
         settings, learner = self._scenario.execution, self._prepared.learner
@@ -212,14 +218,15 @@ class Simulation:
         return checks.executor(made(f"executor {kind!r}", make, arguments), kind) if learner else make()
 
     def _make_federation(self) -> Federation:
-        prepared, stop = self._prepared, self._scenario.stop
+        prepared, stop, layout = self._prepared, self._scenario.stop, self._prepared.layout
         patience = None
         if stop.patience and prepared.learner:
-            patience = Patience(len(prepared.profiles), stop.patience, stop.tolerance)
+            taking_part = [int(client) for cluster in layout.profiles.clusters for client in cluster]
+            patience = Patience(taking_part, stop.patience, stop.tolerance)
         return Federation(
             Clock(),
-            prepared.network,
-            prepared.profiles,
+            layout.network,
+            layout.profiles,
             prepared.psi,
             self._executor,
             prepared.learner.initial() if prepared.learner else 0.0,
@@ -227,6 +234,8 @@ class Simulation:
             stop.iterations,
             patience,
             self._observers,
+            partial(stream, self._scenario.seed, "algorithm"),
+            stop.until_s or math.inf,
         )
 
     def _make_evaluator(self) -> Evaluator | None:
@@ -265,6 +274,7 @@ class Simulation:
         scenario, learner = self._scenario, self._prepared.learner
         return {
             "kind": "run" if learner else "plan",
+            "by_client": not self._prepared.layout.recorded,
             "seed": scenario.seed,
             "algorithm": scenario.algorithm.kind,
             "topology": scenario.topology.kind,

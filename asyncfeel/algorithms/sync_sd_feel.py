@@ -71,3 +71,4 @@ class SyncSdFeel:
             server.phase = "exchanging"
         longest = max(federation.network.exchange_s(server.number, now) for server in federation.servers)
         yield federation.clock.timeout(self.alpha * longest)
+        federation.traffic.move("exchange", 2 * self.alpha * len(federation.topology.links))

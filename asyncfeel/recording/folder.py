@@ -30,8 +30,9 @@ class RunFolder:
         clients.close()
         self._world = hashlib.sha256(graph.encode()).hexdigest() + clients.digest
         self._iterations = Table(path, "iterations")
-        self._staleness = Table(path, "staleness")
-        self._mixing = Table(path, "mixing")
+        self._by_client = bool(facts["by_client"])
+        self._staleness = Table(path, "staleness", ["client"] if self._by_client else [])
+        self._mixing = None if self._by_client else Table(path, "mixing")
         self.metrics = Table(path, "metrics") if facts["kind"] == "run" else None
 
     def changing(self, federation: Federation) -> None:
@@ -45,17 +46,22 @@ class RunFolder:
             spread = (min(steps), sum(steps) / len(steps), max(steps))
             own = completion.staleness[trigger.server]
             self._iterations.write([(k, time_s, trigger.server, trigger.started_s, trigger.deadline_s, *spread, own)])
+            if self._by_client:
+                continue
             weights = mixing.into(completion.mixing, trigger.server, len(completion.staleness))
             self._staleness.write(
                 (k, time_s, trigger.server, server, completion.staleness[server], weight)
                 for server, weight in enumerate(weights)
             )
-        self._mixing.write((k, *entry) for entry in mixing.entries(completion.mixing))
+        if self._mixing:
+            self._mixing.write((k, *entry) for entry in mixing.entries(completion.mixing))
+        else:
+            self._staleness.write((k, time_s, 0, 0, one.staleness, one.weight, one.client) for one in completion.merged)
 
     def digests(self) -> dict[str, str]:
         """What two runs must share to be a paired comparison (schedule), and to mix alike (mixing)."""
         schedule = self._world + self._iterations.digest
-        weights = self._staleness.digest + self._mixing.digest
+        weights = self._staleness.digest + (self._mixing.digest if self._mixing else "")
         return {
             name: hashlib.sha256(text.encode()).hexdigest()
             for name, text in [("schedule", schedule), ("mixing", weights)]

@@ -45,10 +45,10 @@ _WHOLE = {
 class Table:
     """A CSV file that grows: every row is on its way to the disk when `write` returns."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, more: Iterable[str] = ()) -> None:
         self._file = (folder / f"{name}.csv").open("x", newline="", encoding="utf-8")
         self._digest = hashlib.sha256()
-        self._append(",".join(COLUMNS[name]) + "\n")
+        self._append(",".join([*COLUMNS[name], *more]) + "\n")
 
     def write(self, rows: Iterable[Iterable[Any]]) -> None:
         """Append rows; floats are written so that reading gives the same float."""

@@ -8,8 +8,14 @@ import simpy
 from asyncfeel.jobs import Executor, Job, Model, Update
 from asyncfeel.world.clock import Clock
 from asyncfeel.world.network import Network
+from asyncfeel.world.traffic import Traffic
 
 Process = Generator[simpy.Event, object, "Upload"]
+Notice = Callable[[], None]
+
+
+def nothing() -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,36 +31,63 @@ class Upload:
 class Client:
     """One device, with its data and the count of its jobs."""
 
-    def __init__(self, number: int, samples: int, network: Network, clock: Clock, executor: Executor) -> None:
+    def __init__(
+        self, number: int, samples: int, network: Network, clock: Clock, executor: Executor, traffic: Traffic
+    ) -> None:
         self.number = number
         self.samples = samples
         self.measure_loss = False
         self._network = network
         self._clock = clock
         self._executor = executor
+        self._traffic = traffic
         self._jobs = 0
 
-    def train_until(self, model: Model, deadline_s: float, uploading: Callable[[], None]) -> Process:
+    def train_until(self, model: Model, deadline_s: float, uploading: Notice = nothing, probe: bool = False) -> Process:
         """Train from the model until the deadline, then upload: as many steps as fit."""
         yield from self._download()
         steps = self._network.steps_within(self.number, deadline_s, self._clock.now)
-        return (yield from self._train(model, steps, deadline_s, uploading))
+        return (yield from self._train(model, steps, deadline_s, uploading, probe=probe))
 
-    def train_steps(self, model: Model, steps: int, uploading: Callable[[], None]) -> Process:
+    def train_steps(
+        self, model: Model, steps: int, uploading: Notice = nothing, proximal: float = 0.0, rate: float = 1.0
+    ) -> Process:
         """Take so many steps from the model, however long that takes, then upload."""
         yield from self._download()
         needed_s = self._network.compute_s(self.number, steps, self._clock.now)
-        return (yield from self._train(model, steps, needed_s, uploading))
+        return (yield from self._train(model, steps, needed_s, uploading, proximal, rate))
 
-    def _train(self, model: Model, steps: int, compute_s: float, uploading: Callable[[], None]) -> Process:
-        result = self._executor.submit(Job(self.number, self._jobs, model, steps, self.measure_loss))
+    def train_during(self, model: Model, steps: int, deadline_s: float, uploading: Notice = nothing) -> Process:
+        """Take so many steps, spread over the time until the deadline, then upload."""
+        yield from self._download()
+        return (yield from self._train(model, steps, deadline_s, uploading))
+
+    def _train(
+        self,
+        model: Model,
+        steps: int,
+        compute_s: float,
+        uploading: Notice,
+        proximal: float = 0.0,
+        rate: float = 1.0,
+        probe: bool = False,
+    ) -> Process:
+        job = Job(self.number, self._jobs, model, steps, self.measure_loss, proximal, rate, probe)
+        result = self._executor.submit(job)
         self._jobs += 1
+        own_s = self._network.compute_s(self.number, steps, self._clock.now)
+        self._traffic.busy(self.number, self._clock.now, min(own_s, compute_s))
         yield self._clock.timeout(compute_s)
         uploading()
-        yield self._clock.timeout(self._network.uplink_s(self.number, self._clock.now))
+        upload_s = self._network.uplink_s(self.number, self._clock.now)
+        self._traffic.busy(self.number, self._clock.now, upload_s)
+        yield self._clock.timeout(upload_s)
+        self._traffic.move(self._network.access)
         return Upload(self.number, self.samples, steps, result)
 
     def _download(self) -> Generator[simpy.Event, object, None]:
         download_s = self._network.downlink_s(self.number, self._clock.now)
+        self._traffic.move("downlink")
         if download_s:
+            self._traffic.busy(self.number, self._clock.now, download_s)
             yield self._clock.timeout(download_s)

@@ -1,20 +1,25 @@
 """The whole federation: its servers, the global iteration counter, and who has to know of it."""
 
+import math
 from collections.abc import Generator, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import simpy
 
 from asyncfeel.jobs import Executor, Model, Update
+from asyncfeel.streams import stream
 from asyncfeel.theory.mixing import Columns, combine, mix
 from asyncfeel.theory.staleness import Psi
 from asyncfeel.world.client import Client, Upload
 from asyncfeel.world.clock import Clock
 from asyncfeel.world.network import Network
 from asyncfeel.world.profiles import Profiles
-from asyncfeel.world.records import Completion, Trigger
+from asyncfeel.world.records import Completion, Merged, Trigger
 from asyncfeel.world.server import Server
 from asyncfeel.world.stopping import Patience
+from asyncfeel.world.traffic import Traffic
+from asyncfeel.world.variation import Draw
 
 
 class Observer(Protocol):
@@ -44,6 +49,8 @@ class Federation:
         iterations: int | None = None,
         patience: Patience | None = None,
         observers: Sequence[Observer] = (),
+        draw: Draw = partial(stream, 1),
+        budget_s: float = math.inf,
     ) -> None:
         self.clock = clock
         self.network = network
@@ -51,10 +58,16 @@ class Federation:
         self.profiles = profiles
         self.psi = psi
         self.local_steps = local_steps
+        self.executor = executor
+        self.draw = draw
+        """Random generators by name, for what an algorithm draws itself."""
+        self.traffic = Traffic(network.model_bits)
         self.iteration = 0
         self.servers = [self._server(number, executor, patience is not None) for number in range(self.topology.servers)]
         for server in self.servers:
             server.model = initial
+        self.budget_s = budget_s
+        """The simulated seconds that the whole run may take."""
         self._broadcast_at = [0] * len(self.servers)
         self._limit = iterations
         self._patience = patience
@@ -62,12 +75,12 @@ class Federation:
 
     def _server(self, number: int, executor: Executor, measure_loss: bool) -> Server:
         members = [
-            Client(int(client), int(self.profiles.samples[client]), self.network, self.clock, executor)
+            Client(int(client), int(self.profiles.samples[client]), self.network, self.clock, executor, self.traffic)
             for client in self.profiles.clusters[number]
         ]
         for client in members:
             client.measure_loss = measure_loss
-        return Server(number, self.profiles.shares[number], members, self.network, self.clock)
+        return Server(number, self.profiles.shares[number], members, self.network, self.clock, self.traffic)
 
     @property
     def shares(self) -> Sequence[float]:
@@ -91,17 +104,31 @@ class Federation:
                     self._patience.observe(upload.client, update.loss)
         return updates
 
-    def mix(self, aggregated: Mapping[int, Model], columns: Columns) -> None:
-        """Give the servers their new models: first the aggregated ones, then mixed (eq. inter, A3)."""
+    def mix(
+        self, aggregated: Mapping[int, Model], columns: Columns, changes: Mapping[int, Model] | None = None
+    ) -> None:
+        """Give the servers their new models: first the aggregated ones, then mixed (eq. inter, A3).
+
+        Algorithms that mix before they apply what was learned give that as `changes`.
+        """
         for observer in self._observers:
             observer.changing(self)
         models = [aggregated.get(server.number, server.model) for server in self.servers]
-        for number, model in (dict(aggregated) | mix(models, columns)).items():
+        mixed = dict(aggregated) | mix(models, columns)
+        for number, change in (changes or {}).items():
+            mixed[number] = mixed.get(number, models[number]) + change
+        for number, model in mixed.items():
             self.servers[number].model = model
 
-    def count(self, triggers: Sequence[Trigger], staleness: Sequence[int], columns: Columns) -> None:
+    def count(
+        self,
+        triggers: Sequence[Trigger],
+        staleness: Sequence[int],
+        columns: Columns,
+        merged: Sequence[Merged] = (),
+    ) -> None:
         """Close the iteration: k grows by one and the triggers broadcast anew (A8)."""
-        completion = Completion(self.iteration, self.clock.now, triggers, staleness, columns)
+        completion = Completion(self.iteration, self.clock.now, triggers, staleness, columns, merged)
         self.iteration += 1
         for trigger in triggers:
             self._broadcast_at[trigger.server] = self.iteration

@@ -1,4 +1,4 @@
-"""Servers that arrive at the same simulated instant and act as one."""
+"""Servers that meet, at one instant or at a barrier, and act as one."""
 
 from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
@@ -13,9 +13,11 @@ Item = TypeVar("Item")
 class Gathering(Generic[Item]):
     """Collects what each arrival brings; the last to be ready acts for all."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, parties: int = 0) -> None:
+        """With `parties` it is a barrier: it always waits for that many."""
         self._clock = clock
-        self._expected = 0
+        self._parties = parties
+        self._expected = parties
         self._items: list[Item] = []
         self._over = simpy.Event(clock)
 
@@ -29,6 +31,6 @@ class Gathering(Generic[Item]):
         over = self._over
         if len(self._items) == self._expected:
             act(self._items)
-            self._expected, self._items, self._over = 0, [], simpy.Event(self._clock)
+            self._expected, self._items, self._over = self._parties, [], simpy.Event(self._clock)
             over.succeed()
         yield over

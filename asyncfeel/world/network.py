@@ -6,6 +6,7 @@ change over time. None looks at a machine's clock, or at a training result.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,8 @@ class Network:
     cloud_bps: float | None = None
     drift: Factor = none()
     fading: Factor = none()
+    access: Literal["uplink", "cloud"] = "uplink"
+    """The kind of link between a client and its server."""
 
     def speed(self, client: int, start_s: float) -> float:
         """The FLOPS of a client for a phase that starts then."""
@@ -57,6 +60,15 @@ class Network:
     def link_s(self, a: int, b: int, start_s: float) -> float:
         """How long one model takes over one link."""
         return latency.transfer_s(self.model_bits, self.topology.rate_bps(a, b, self.exchange_bps))
+
+    @property
+    def cloud_rate_bps(self) -> float:
+        """The rate of the cloud links: as given, or a tenth of the uplinks'."""
+        return self.cloud_bps or self.uplink_bps / 10
+
+    def cloud_s(self, start_s: float) -> float:
+        """How long one model takes from an edge server to the cloud."""
+        return latency.transfer_s(self.model_bits, self.cloud_rate_bps)
 
     def iteration_s(self, server: int, clients: Sequence[int], deadline_s: float) -> float:
         """How long an iteration of a cluster lasts when nothing changes over time, T_iter[d]."""

@@ -27,9 +27,10 @@ class Profiles:
 
     @cached_property
     def clusters(self) -> list[NDArray[np.int64]]:
-        """The clients C_d of each server, in order."""
+        """The clients C_d of each server, in order; a client of server -1 takes no part."""
         order = np.argsort(self.server, kind="stable")
-        return np.split(order, np.searchsorted(self.server[order], np.arange(1, int(self.server.max()) + 1)))
+        starts = np.searchsorted(self.server[order], np.arange(int(self.server.max()) + 1))
+        return np.split(order, starts)[1:]
 
     @cached_property
     def cluster_samples(self) -> list[int]:
@@ -39,7 +40,7 @@ class Profiles:
     @cached_property
     def shares(self) -> list[float]:
         """Each cluster's share of all the data, mtil_d."""
-        total = int(self.samples.sum())
+        total = sum(self.cluster_samples)
         return [count / total for count in self.cluster_samples]
 
 

@@ -19,6 +19,16 @@ class Trigger:
 
 
 @dataclass(frozen=True, slots=True)
+class Merged:
+    """A client's result as a single server merged it: how stale it was, and how much it counted."""
+
+    client: int
+    staleness: int
+    """Versions of the server's model since the one that the client downloaded."""
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
 class Completion:
     """One global iteration: who triggered it, how stale everyone was, how the models were mixed."""
 
@@ -31,3 +41,5 @@ class Completion:
     """delta_k of every server, before the triggers are reset."""
     mixing: Columns
     """P_k, as its columns that differ from the identity."""
+    merged: Sequence[Merged] = ()
+    """Whose results a single server merged; empty where servers mix."""

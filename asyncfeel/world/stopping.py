@@ -1,6 +1,7 @@
 """When training ends (A18)."""
 
 import math
+from collections.abc import Iterable
 
 
 class Patience:
@@ -10,11 +11,11 @@ class Patience:
     improvement by more than `tolerance` on its best loss.
     """
 
-    def __init__(self, clients: int, patience: int, tolerance: float) -> None:
+    def __init__(self, clients: Iterable[int], patience: int, tolerance: float) -> None:
         self.patience = patience
         self.tolerance = tolerance
-        self._best = [math.inf] * clients
-        self._idle = [0] * clients
+        self._best = dict.fromkeys(clients, math.inf)
+        self._idle = dict.fromkeys(self._best, 0)
 
     def observe(self, client: int, loss: float) -> None:
         """Take note of a client's loss."""
@@ -27,4 +28,4 @@ class Patience:
     @property
     def exhausted(self) -> bool:
         """Whether no client improves any more."""
-        return min(self._idle) >= self.patience
+        return min(self._idle.values()) >= self.patience

@@ -196,7 +196,7 @@ def test_a18_time_limit_includes_its_own_second(world):
 
 def test_a18_patience_stops_the_run(world):
     """The stub's losses never improve, so three iterations of the slower cluster are enough."""
-    made = world([(0, 1)], [(0, 1, 2.0), (1, 1, 1.0)], patience=Patience(2, 2, 0.0)).run(AsyncSdFeel())
+    made = world([(0, 1)], [(0, 1, 2.0), (1, 1, 1.0)], patience=Patience([0, 1], 2, 0.0)).run(AsyncSdFeel())
     own = [sum(t.server == server for c in made.diary.completions for t in c.triggers) for server in (0, 1)]
     assert min(own) == 3
 

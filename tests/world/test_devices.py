@@ -118,7 +118,7 @@ def test_daily_is_a_sine_around_one():
 
 
 def test_a18_patience_waits_for_every_client():
-    patience = Patience(clients=2, patience=2, tolerance=0.1)
+    patience = Patience(clients=[0, 1], patience=2, tolerance=0.1)
     for loss in (1.0, 0.95, 0.95):
         patience.observe(0, loss)
     assert not patience.exhausted
@@ -132,7 +132,7 @@ def test_a18_patience_waits_for_every_client():
 
 
 def test_a18_slow_improvement_within_the_tolerance_does_not_reset_the_best():
-    patience = Patience(clients=1, patience=3, tolerance=0.1)
+    patience = Patience(clients=[0], patience=3, tolerance=0.1)
     for loss in (1.0, 0.95, 0.92, 0.91):
         patience.observe(0, loss)
     assert patience.exhausted

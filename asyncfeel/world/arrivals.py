@@ -1,0 +1,79 @@
+"""Clients at their own pace: each trains, uploads, and waits until its server lets it go on."""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import simpy
+
+from asyncfeel.jobs import Model
+from asyncfeel.world.client import Client, Upload
+from asyncfeel.world.federation import Federation
+from asyncfeel.world.records import Trigger
+from asyncfeel.world.server import Server
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """An upload at the server, and what its client had downloaded for it."""
+
+    upload: Upload
+    sent: Model
+    version: int
+    """The server's version that the client downloaded: its staleness is measured from here."""
+    started_s: float
+    compute_s: float
+    released: simpy.Event
+
+    def release(self) -> None:
+        """Let the client take the server's present model and train again."""
+        self.released.succeed()
+
+    def trigger(self) -> Trigger:
+        """The record of this arrival as the cause of an iteration."""
+        return Trigger(0, self.started_s, self.compute_s, [self.upload.steps])
+
+
+class Arrivals:
+    """The uploads of one server's clients, in the order in which they arrive."""
+
+    def __init__(
+        self,
+        federation: Federation,
+        server: Server,
+        steps: int,
+        proximal: float = 0.0,
+        rate: Callable[[Client], float] = lambda client: 1.0,
+    ) -> None:
+        self._federation = federation
+        self._server = server
+        self._steps = steps
+        self._proximal = proximal
+        self._rate = rate
+        self._queue = simpy.Store(federation.clock)
+        for client in server.clients:
+            federation.clock.process(self._commute(client))
+
+    def next(self) -> Generator[simpy.Event, Any, Arrival]:
+        """Wait for the next arrival."""
+        arrival: Arrival = yield self._queue.get()
+        return arrival
+
+    def several(self, count: int) -> Generator[simpy.Event, Any, Sequence[Arrival]]:
+        """Wait for so many arrivals."""
+        arrivals = []
+        for _ in range(count):
+            arrivals.append((yield from self.next()))
+        return arrivals
+
+    def _commute(self, client: Client) -> Generator[simpy.Event, Any, None]:
+        """The life of a client: download, train, upload, wait; for ever."""
+        clock, network, server = self._federation.clock, self._federation.network, self._server
+        while True:
+            sent, version, started_s = server.model, self._federation.iteration, clock.now
+            server.phase = "training"
+            upload = yield from client.train_steps(sent, self._steps, proximal=self._proximal, rate=self._rate(client))
+            compute_s = network.compute_s(client.number, self._steps, started_s)
+            arrival = Arrival(upload, sent, version, started_s, compute_s, clock.event())
+            self._queue.put(arrival)
+            yield arrival.released
