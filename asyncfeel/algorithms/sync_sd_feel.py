@@ -6,6 +6,7 @@ from typing import Literal
 from asyncfeel.errors import InputError
 from asyncfeel.theory.mixing import Columns
 from asyncfeel.theory.synchronous import synchronous
+from asyncfeel.world import rounds
 from asyncfeel.world.deadlines import slowest_s
 from asyncfeel.world.federation import Federation
 from asyncfeel.world.server import Steps
@@ -43,32 +44,11 @@ class SyncSdFeel:
         while True:
             for server in federation.servers:
                 server.broadcast_steps(steps, slowest)
-            uploads = []
-            for server in federation.servers:
-                uploads.append((yield from server.collect()))
-                server.phase = "waiting"
             mixing = (federation.iteration + 1) % self.tau2 == 0
-            if mixing:
-                yield from self.exchange(federation)
-            updates = yield from federation.join([upload for cluster in uploads for upload in cluster])
-            aggregated = {}
-            for server, cluster in zip(federation.servers, uploads, strict=True):
-                results, updates = updates[: len(cluster)], updates[len(cluster) :]
-                aggregated[server.number] = server.model + server.change(cluster, results)
-            triggers = [server.trigger(cluster) for server, cluster in zip(federation.servers, uploads, strict=True)]
-            staleness = federation.staleness()
-            federation.mix(aggregated, columns if mixing else {})
-            federation.count(triggers, staleness, columns if mixing else {})
+            outcomes = yield from rounds.finish(federation, self.alpha if mixing else 0)
+            averaged = {one.server.number: one.server.model + one.change() for one in outcomes}
+            rounds.close(federation, outcomes, columns if mixing else {}, averaged)
 
     def objective(self, federation: Federation) -> list[float]:
         """How much each cluster's loss counts: by its data, as stated."""
         return list(federation.shares)
-
-    def exchange(self, federation: Federation) -> Steps:
-        """Wait for alpha exchanges over the slowest link."""
-        now = federation.clock.now
-        for server in federation.servers:
-            server.phase = "exchanging"
-        longest = max(federation.network.exchange_s(server.number, now) for server in federation.servers)
-        yield federation.clock.timeout(self.alpha * longest)
-        federation.traffic.move("exchange", 2 * self.alpha * len(federation.topology.links))

@@ -9,7 +9,7 @@ import simpy
 from asyncfeel.jobs import Model
 from asyncfeel.world.client import Client, Upload
 from asyncfeel.world.federation import Federation
-from asyncfeel.world.records import Trigger
+from asyncfeel.world.records import Merged, Trigger
 from asyncfeel.world.server import Server
 
 
@@ -29,9 +29,18 @@ class Arrival:
         """Let the client take the server's present model and train again."""
         self.released.succeed()
 
-    def trigger(self) -> Trigger:
-        """The record of this arrival as the cause of an iteration."""
-        return Trigger(0, self.started_s, self.compute_s, [self.upload.steps])
+
+def count(federation: Federation, batch: Sequence[Arrival], weights: Sequence[float]) -> None:
+    """Close the iteration in which the server merged these arrivals with these weights.
+
+    Its own staleness is that of the stalest arrival, its start the earliest of their starts.
+    """
+    stale = [federation.iteration - arrival.version for arrival in batch]
+    merged = [Merged(a.upload.client, d, w) for a, d, w in zip(batch, stale, weights, strict=True)]
+    longest_s = max(arrival.compute_s for arrival in batch)
+    steps = [arrival.upload.steps for arrival in batch]
+    trigger = Trigger(0, min(arrival.started_s for arrival in batch), longest_s, steps)
+    federation.count([trigger], [max(stale)], {}, merged)
 
 
 class Arrivals:

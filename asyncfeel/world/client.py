@@ -41,7 +41,7 @@ class Client:
         self._clock = clock
         self._executor = executor
         self._traffic = traffic
-        self._jobs = 0
+        self.jobs = 0
 
     def train_until(self, model: Model, deadline_s: float, uploading: Notice = nothing, probe: bool = False) -> Process:
         """Train from the model until the deadline, then upload: as many steps as fit."""
@@ -72,9 +72,9 @@ class Client:
         rate: float = 1.0,
         probe: bool = False,
     ) -> Process:
-        job = Job(self.number, self._jobs, model, steps, self.measure_loss, proximal, rate, probe)
+        job = Job(self.number, self.jobs, model, steps, self.measure_loss, proximal, rate, probe)
         result = self._executor.submit(job)
-        self._jobs += 1
+        self.jobs += 1
         own_s = self._network.compute_s(self.number, steps, self._clock.now)
         self._traffic.busy(self.number, self._clock.now, min(own_s, compute_s))
         yield self._clock.timeout(compute_s)

@@ -49,7 +49,7 @@ class Federation:
         iterations: int | None = None,
         patience: Patience | None = None,
         observers: Sequence[Observer] = (),
-        draw: Draw = partial(stream, 1),
+        draw: Draw | None = None,
         budget_s: float = math.inf,
     ) -> None:
         self.clock = clock
@@ -59,7 +59,7 @@ class Federation:
         self.psi = psi
         self.local_steps = local_steps
         self.executor = executor
-        self.draw = draw
+        self.draw = draw or partial(stream, 1)
         """Random generators by name, for what an algorithm draws itself."""
         self.traffic = Traffic(network.model_bits)
         self.iteration = 0

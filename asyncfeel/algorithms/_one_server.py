@@ -1,0 +1,24 @@
+"""What all systems with a single server share: where it is, and whom it reaches."""
+
+from dataclasses import dataclass
+
+from asyncfeel.world.federation import Federation
+from asyncfeel.world.layout import Layout, Place, one_server
+
+
+@dataclass(frozen=True)
+class OneServer:
+    """A system with one server, in the cloud for all clients or at the edge for one cluster."""
+
+    server: Place = "cloud"
+    """Where the server is: in the cloud, for all clients, or at the edge, for one cluster."""
+    cluster: int = 0
+    """Whose cluster it is, when the server is at the edge."""
+
+    def layout(self, world: Layout) -> Layout:
+        """One server for everybody, or for one cluster."""
+        return one_server(world, self.server, self.cluster)
+
+    def objective(self, federation: Federation) -> list[float]:
+        """One server, so one weight."""
+        return [1.0]

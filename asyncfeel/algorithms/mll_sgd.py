@@ -1,0 +1,59 @@
+"""MLL-SGD (Castiglia et al. 2020): time is cut into slots, and workers step with the odds of their speed."""
+
+from dataclasses import dataclass
+
+from asyncfeel.errors import InputError
+from asyncfeel.theory.mixing import Columns
+from asyncfeel.theory.synchronous import synchronous
+from asyncfeel.world import rounds
+from asyncfeel.world.federation import Federation
+from asyncfeel.world.server import Server, Steps
+
+
+@dataclass(frozen=True)
+class MllSgd:
+    """Slots of N_step / h_max; worker i steps in a slot with probability p_i = h_i / h_max.
+
+    Hubs average their workers every tau slots and mix with their neighbours every q tau slots, with
+    the matrix that keeps the data shares. Nobody waits for a slow worker: it has just done less.
+    """
+
+    tau: int | None = None
+    """Slots between two averages of a hub; left out: training.local_steps."""
+    q: int = 1
+    """Averages between two mixings of the hubs."""
+
+    def objective(self, federation: Federation) -> list[float]:
+        """Clusters count by data and by their workers' mean odds of a step."""
+        top = float(federation.network.flops.max())
+        pull = [
+            sum(client.samples * federation.network.flops[client.number] / top for client in server.clients)
+            for server in federation.servers
+        ]
+        return [float(value / sum(pull)) for value in pull]
+
+    def start(self, federation: Federation) -> None:
+        """Start the common slots."""
+        if self.q < 1 or (self.tau is not None and self.tau < 1):
+            raise InputError(f"algorithm.tau and q must be at least 1, not {self.tau} and {self.q}")
+        columns = synchronous("optimal", federation.topology.links, federation.shares)
+        federation.clock.process(self.conduct(federation, columns))
+
+    def conduct(self, federation: Federation, columns: Columns) -> Steps:
+        """All hubs in step: tau slots, upload, average; mix when it is time."""
+        slots = self.tau or federation.local_steps
+        top = float(federation.network.flops.max())
+        round_s = slots * federation.network.flops_per_step / top
+        while True:
+            for server in federation.servers:
+                server.broadcast_during(self.steps(server, federation, slots, top), round_s)
+            mixing = (federation.iteration + 1) % self.q == 0
+            outcomes = yield from rounds.finish(federation, 1 if mixing else 0)
+            averaged = {one.server.number: one.server.model + one.average_change() for one in outcomes}
+            rounds.close(federation, outcomes, columns if mixing else {}, averaged)
+
+    def steps(self, server: Server, federation: Federation, slots: int, top: float) -> list[int]:
+        """How many of the slots each worker of a hub uses: one draw per worker and round."""
+        draws = [federation.draw("slots", client.number, federation.iteration) for client in server.clients]
+        odds = [float(federation.network.flops[client.number]) / top for client in server.clients]
+        return [int(rng.binomial(slots, p)) for rng, p in zip(draws, odds, strict=True)]
