@@ -236,6 +236,8 @@ class Simulation:
             self._observers,
             partial(stream, self._scenario.seed, "algorithm"),
             stop.until_s or math.inf,
+            prepared.learner.trained_norm if prepared.learner else None,
+            self._scenario.training.learning_rate,
         )
 
     def _make_evaluator(self) -> Evaluator | None:

@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from asyncfeel.errors import InputError
 from asyncfeel.jobs import Model, Update
 from asyncfeel.theory import aggregation, mixing, objective, synchronous
+from asyncfeel.theory.adaptive import PHI
 from asyncfeel.theory.mixing import Columns
 from asyncfeel.world.client import Upload
 from asyncfeel.world.deadlines import Rule, deadlines
 from asyncfeel.world.federation import Federation
 from asyncfeel.world.gathering import Gathering
+from asyncfeel.world.pacing import Pace, paces
 from asyncfeel.world.records import Trigger
 from asyncfeel.world.server import Server, Steps
 
@@ -28,11 +31,13 @@ class AsyncSdFeel:
     """
 
     deadline: Rule = "min-steps"
-    """How long clients train: until the slowest of the cluster has done `min_steps`, or `deadline_s`."""
+    """How long clients train: min-steps (of the slowest), fixed (deadline_s), balanced, or adaptive."""
     min_steps: int | None = None
     """Steps of the slowest client of each cluster (A13); left out: training.local_steps."""
     deadline_s: float | None = None
     """The deadline of all clusters when `deadline` is `fixed`."""
+    phi: float = PHI
+    """The constant of the adaptive rule."""
     mixing: Literal["paper", "weighted"] = "paper"
     """P_k as in the paper, or the one that keeps the data-weighted mean."""
     own_staleness: Literal["literal", "fresh"] = "literal"
@@ -44,22 +49,25 @@ class AsyncSdFeel:
 
     def start(self, federation: Federation) -> None:
         """Start every cluster at the present instant, in the order of their numbers."""
-        periods = self._deadlines(federation)
+        if self.rate_correction and self.deadline == "adaptive":
+            raise InputError("algorithm.rate_correction needs deadlines that are known beforehand, not 'adaptive'")
+        plans = paces(self.deadline, federation, self.min_steps, self.deadline_s, self.phi)
         rates = objective.rate_corrections(*self._paces(federation), federation.shares)
         gathering = Gathering[Arrival](federation.clock)
-        for server, deadline_s, rate in zip(federation.servers, periods, rates, strict=True):
-            federation.clock.process(self.serve(server, federation, deadline_s, rate, gathering))
+        for server, pace, rate in zip(federation.servers, plans, rates, strict=True):
+            federation.clock.process(self.serve(server, federation, pace, rate, gathering))
 
     def serve(
-        self, server: Server, federation: Federation, deadline_s: float, rate: float, gathering: Gathering[Arrival]
+        self, server: Server, federation: Federation, pace: Pace, rate: float, gathering: Gathering[Arrival]
     ) -> Steps:
         """The life of an edge server (the paper's Algorithm 1)."""
         while True:
-            server.broadcast_until(deadline_s)
+            server.broadcast_until(pace.deadline_s, pace.probe)
             uploads = yield from server.collect()
             yield from server.exchange()
             gathering.arrive()
             updates = yield from federation.join(uploads)
+            pace.learn(uploads, updates)
             aggregated = self.aggregate(server, uploads, updates, rate)
             if self.simultaneous == "one-by-one":
                 self.complete(server.trigger(uploads), aggregated, federation)

@@ -1,9 +1,10 @@
 """FedNova (Wang et al. 2020): one server, unequal numbers of steps, normalised updates."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from asyncfeel.algorithms._one_server import OneServer
-from asyncfeel.world.deadlines import Rule, deadlines
+from asyncfeel.world.deadlines import deadlines
 from asyncfeel.world.federation import Federation
 from asyncfeel.world.records import Merged
 from asyncfeel.world.server import Steps
@@ -16,7 +17,7 @@ class Fednova(OneServer):
     tau_eff = sum_i p_i tau_i. A round lasts the deadline and the upload; nobody waits for stragglers.
     """
 
-    deadline: Rule = "min-steps"
+    deadline: Literal["min-steps", "fixed"] = "min-steps"
     """How long clients train: until the slowest has done `min_steps`, or `deadline_s`."""
     min_steps: int | None = None
     """Steps of the slowest client; left out: training.local_steps."""

@@ -1,12 +1,14 @@
 """Synchronous SD-FEEL (Sun et al. 2021): every cluster waits for the slowest client of all."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from asyncfeel.errors import InputError
+from asyncfeel.theory.adaptive import PHI, Estimates
 from asyncfeel.theory.mixing import Columns
 from asyncfeel.theory.synchronous import synchronous
-from asyncfeel.world import rounds
+from asyncfeel.world import pacing, rounds
 from asyncfeel.world.deadlines import slowest_s
 from asyncfeel.world.federation import Federation
 from asyncfeel.world.server import Steps
@@ -26,6 +28,10 @@ class SyncSdFeel:
     """Rounds between two mixings of the servers."""
     alpha: int = 1
     """Exchanges at each mixing."""
+    deadline: Literal["min-steps", "adaptive"] = "min-steps"
+    """Whether tau1 stays as it is, or is chosen anew after each round (adaptive)."""
+    phi: float = PHI
+    """The constant of the adaptive rule."""
     mixing: Literal["optimal", "metropolis"] = "optimal"
     """The matrix above, or Metropolis weights."""
 
@@ -34,20 +40,34 @@ class SyncSdFeel:
         for name, value in [("tau1", self.tau1), ("tau2", self.tau2), ("alpha", self.alpha)]:
             if value is not None and value < 1:
                 raise InputError(f"algorithm.{name} must be at least 1, not {value}")
+        if self.deadline == "adaptive":
+            pacing.require_training(federation)
         columns = synchronous(self.mixing, federation.topology.links, federation.shares, self.alpha)
         federation.clock.process(self.conduct(federation, columns))
 
     def conduct(self, federation: Federation, columns: Columns) -> Steps:
         """All clusters in step: train, upload, average; mix when it is time."""
         steps = self.tau1 or federation.local_steps
-        slowest = max(slowest_s(federation, steps))
         while True:
+            slowest = max(slowest_s(federation, steps))
             for server in federation.servers:
-                server.broadcast_steps(steps, slowest)
+                server.broadcast_steps(steps, slowest, probe=self.deadline == "adaptive")
             mixing = (federation.iteration + 1) % self.tau2 == 0
             outcomes = yield from rounds.finish(federation, self.alpha if mixing else 0)
+            if self.deadline == "adaptive":
+                steps = self.adapt(federation, outcomes, steps)
             averaged = {one.server.number: one.server.model + one.change() for one in outcomes}
             rounds.close(federation, outcomes, columns if mixing else {}, averaged)
+
+    def adapt(self, federation: Federation, outcomes: Sequence[rounds.Outcome], steps: int) -> int:
+        """The steps of the next round, from the clusters' estimates weighed by their data."""
+        found = [pacing.measure(one.server, federation, one.uploads, one.updates) for one in outcomes]
+        weighed = zip(federation.shares, found, strict=True)
+        mean = Estimates(*map(sum, zip(*([share * x for x in one] for share, one in weighed), strict=True)))
+        step_s, network = max(slowest_s(federation, 1)), federation.network
+        upload_s = max(network.uplink_s(client.number, 0.0) for one in outcomes for client in one.server.clients)
+        exchange_s = self.alpha * max(network.exchange_s(one.server.number, 0.0) for one in outcomes)
+        return pacing.next_steps(federation, steps, step_s, upload_s + exchange_s / self.tau2, mean, self.phi)
 
     def objective(self, federation: Federation) -> list[float]:
         """How much each cluster's loss counts: by its data, as stated."""

@@ -95,6 +95,10 @@ class Learner:
         """The Euclidean norm of a model or of a difference of models."""
         return float(torch.linalg.vector_norm(flat))
 
+    def trained_norm(self, flat: Tensor) -> float:
+        """The Euclidean norm over the trained entries alone."""
+        return float(torch.linalg.vector_norm(flat[: self._evaluator.model.trainable]))
+
     def _module(self) -> FlatModule:
         return FlatModule(copy.deepcopy(self._template), self.device)
 

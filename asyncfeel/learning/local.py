@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from asyncfeel.errors import Interrupted
-from asyncfeel.jobs import Job, Update
+from asyncfeel.jobs import Job, Probe, Update
 from asyncfeel.learning import augment, batches
 from asyncfeel.learning.evaluation import mean_loss
 from asyncfeel.learning.flat import FlatModule
@@ -23,7 +23,10 @@ from asyncfeel.learning.samples import Samples
 from asyncfeel.learning.settings import Training
 from asyncfeel.streams import stream
 
+Tensors = tuple[Tensor, ...] | list[Tensor]
 VALUES_AT_ONCE = 500_000
+PROBED_AT_ONCE = 100_000
+"""Values of the inputs of one piece of a probe: fewer, for its activations are kept until the gradient is there."""
 
 
 class Trainer:
@@ -49,42 +52,84 @@ class Trainer:
         self._values = [parameter.detach() for parameter in model.parameters]
 
     def train(self, job: Job) -> Update:
-        """The client's model after the job's steps, and its loss at the model it was sent if asked for."""
+        """The client's model after the job's steps, and what else the job asks for."""
         self._model.load(job.model)
         loss = self._measure(job) if job.measure_loss else None
+        if not job.probe:
+            self._descend(job)
+            return Update(self._model.read(), loss)
+        loss_sent, gradient_sent = self._explore(job)
         self._descend(job)
-        return Update(self._model.read(), loss)
+        model = self._model.read()
+        loss_done, gradient_done = self._explore(job)
+        return Update(model, loss, Probe(loss_sent, loss_done, gradient_sent, gradient_done))
 
     def _measure(self, job: Job) -> float:
-        rows = self._rows(self._partition[job.client].copy())
-        return mean_loss(self._model.module, self._loss, self._samples, rows)
+        return mean_loss(self._model.module, self._loss, self._samples, self._own(job))
+
+    def _explore(self, job: Job) -> tuple[float, Tensor]:
+        """The client's plain loss F_i and its gradient over all its data, at the present model, which stays as it is.
+
+        The module is in training mode, as it is in every step: batch normalisation uses the statistics of
+        each piece, so that F_i depends on nothing but the trained entries. With the running statistics, which
+        move during the job and have no gradient, F_i would be one function before the job and another one after.
+        The gradient has the length of the model; entries that are not trained are zero.
+        """
+        module, trainable = self._model.module.train(), self._model.trainable
+        start, gradient, total = self._model.read(), torch.zeros_like(self._model.vector), 0.0
+        rows = self._own(job)
+        for piece in self._pieces(rows):
+            self._heed_stop()
+            raw, labels = self._samples.take(piece)
+            value, share = self._loss(module(self._samples.inputs(raw)), labels), len(piece) / len(rows)
+            found = torch.autograd.grad(value, self._model.parameters, materialize_grads=True)
+            gradient[:trainable].add_(torch.cat([part.reshape(-1) for part in found]), alpha=share)
+            total += value.item() * share
+        self._model.load(start)
+        return total, gradient
+
+    def _pieces(self, rows: Tensor) -> tuple[Tensor, ...]:
+        """The rows in pieces of nearly equal size, none smaller than a batch unless there is only one.
+
+        A short last piece would make poor statistics for batch normalisation, and one sample none at all.
+        """
+        size = max(self._training.batch, PROBED_AT_ONCE // self._samples.values)
+        return torch.tensor_split(rows, max(1, len(rows) // size))
 
     def _descend(self, job: Job) -> None:
         module, loss, parameters = self._model.module.train(), self._loss, self._model.parameters
         velocity = [torch.zeros_like(value) for value in self._values] if self._training.momentum else []
+        sent = [value.clone() for value in self._values] if job.proximal else []
+        rate = self._training.learning_rate * job.rate
         for inputs, labels in self._batches(job):
-            if self._stop.is_set():
-                raise Interrupted("training was interrupted")
+            self._heed_stop()
             value = loss(module(inputs), labels)
-            self._step(torch.autograd.grad(value, parameters, materialize_grads=True), velocity)
+            gradients: Tensors = torch.autograd.grad(value, parameters, materialize_grads=True)
+            if sent:
+                gradients = torch._foreach_add(gradients, torch._foreach_sub(self._values, sent), alpha=job.proximal)
+            self._step(gradients, velocity, rate)
 
-    def _step(self, gradients: tuple[Tensor, ...], velocity: list[Tensor]) -> None:
+    def _heed_stop(self) -> None:
+        if self._stop.is_set():
+            raise Interrupted("training was interrupted")
+
+    def _step(self, gradients: Tensors, velocity: list[Tensor], rate: float) -> None:
         """One update of all parameters, as torch.optim.SGD does it.
 
         Gradients are never changed in place: autograd may give one tensor for two parameters.
         """
         settings = self._training
-        change: tuple[Tensor, ...] | list[Tensor] = gradients
+        change = gradients
         if settings.weight_decay:
             change = torch._foreach_add(gradients, self._values, alpha=settings.weight_decay)
         if settings.momentum:
             torch._foreach_mul_(velocity, settings.momentum)
             torch._foreach_add_(velocity, change)
             change = velocity
-        torch._foreach_add_(self._values, change, alpha=-settings.learning_rate)
+        torch._foreach_add_(self._values, change, alpha=-rate)
 
     def _batches(self, job: Job) -> Iterator[tuple[Tensor, Tensor]]:
-        own = self._partition[job.client]
+        own = self._partition.rows(job.client)
         rng = stream(self._seed, "batches", job.client, job.number)
         rows = self._rows(own[batches.draw(rng, len(own), job.steps, self._training.batch)])
         moves = self._moves(job, rows.shape[1]) if self._training.augment else None
@@ -103,6 +148,10 @@ class Trainer:
 
     def _moves(self, job: Job, batch: int) -> Tensor:
         return self._rows(augment.draw(stream(self._seed, "augment", job.client, job.number), job.steps, batch))
+
+    def _own(self, job: Job) -> Tensor:
+        """All rows of the job's client, or of everyone."""
+        return self._rows(self._partition.rows(job.client).copy())
 
     def _rows(self, numbers: batches.Rows) -> Tensor:
         return torch.from_numpy(numbers).to(self._samples.device)

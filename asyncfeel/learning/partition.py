@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asyncfeel.errors import InputError
+from asyncfeel.jobs import EVERYONE
 
 Array = npt.NDArray[Any]
 TRIES = 1000
@@ -39,6 +40,10 @@ class Partition:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def rows(self, client: int) -> npt.NDArray[np.int64]:
+        """The samples of a client, or of all clients, one after the other, for EVERYONE."""
+        return self.order if client == EVERYONE else self[client]
 
 
 def dirichlet(

@@ -50,12 +50,18 @@ class Client:
         return (yield from self._train(model, steps, deadline_s, uploading, probe=probe))
 
     def train_steps(
-        self, model: Model, steps: int, uploading: Notice = nothing, proximal: float = 0.0, rate: float = 1.0
+        self,
+        model: Model,
+        steps: int,
+        uploading: Notice = nothing,
+        proximal: float = 0.0,
+        rate: float = 1.0,
+        probe: bool = False,
     ) -> Process:
         """Take so many steps from the model, however long that takes, then upload."""
         yield from self._download()
         needed_s = self._network.compute_s(self.number, steps, self._clock.now)
-        return (yield from self._train(model, steps, needed_s, uploading, proximal, rate))
+        return (yield from self._train(model, steps, needed_s, uploading, proximal, rate, probe))
 
     def train_during(self, model: Model, steps: int, deadline_s: float, uploading: Notice = nothing) -> Process:
         """Take so many steps, spread over the time until the deadline, then upload."""

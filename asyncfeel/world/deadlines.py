@@ -6,7 +6,7 @@ from asyncfeel.errors import InputError
 from asyncfeel.theory import latency
 from asyncfeel.world.federation import Federation
 
-Rule = Literal["min-steps", "fixed"]
+Rule = Literal["min-steps", "fixed", "balanced", "adaptive"]
 
 
 def deadlines(rule: Rule, federation: Federation, min_steps: int | None, deadline_s: float | None) -> list[float]:
@@ -14,13 +14,16 @@ def deadlines(rule: Rule, federation: Federation, min_steps: int | None, deadlin
 
     `min-steps`: the slowest client of the cluster does exactly that many steps (A13).
     `fixed`: the same seconds for all; every client must be able to do one step.
+    `balanced`: as nearly as whole steps allow, f_d taubar_d is equal over clusters, so that none dominates.
+    `adaptive` starts as `min-steps`; what it learns later is the matter of its pace.
     """
     if min_steps is not None and min_steps < 1:
         raise InputError(f"algorithm.min_steps must be at least 1, not {min_steps}")
-    if rule == "min-steps":
+    if rule != "fixed":
         if deadline_s is not None:
             raise InputError("algorithm.deadline_s needs algorithm.deadline = 'fixed'")
-        return slowest_s(federation, min_steps or federation.local_steps)
+        least_s = slowest_s(federation, min_steps or federation.local_steps)
+        return _balanced(federation, least_s) if rule == "balanced" else least_s
     if deadline_s is None:
         raise InputError("algorithm.deadline = 'fixed' needs algorithm.deadline_s, in simulated seconds")
     needed_s = max(slowest_s(federation, 1))
@@ -35,3 +38,16 @@ def slowest_s(federation: Federation, steps: int) -> list[float]:
     """The seconds in which the slowest client of each cluster does so many steps."""
     profiles, work = federation.profiles, federation.network.flops_per_step
     return [latency.compute_s(steps, work, float(profiles.flops[cluster].min())) for cluster in profiles.clusters]
+
+
+def _balanced(federation: Federation, least_s: list[float]) -> list[float]:
+    from asyncfeel.theory.balance import balanced_deadlines
+
+    profiles, network = federation.profiles, federation.network
+    return balanced_deadlines(
+        [profiles.flops[cluster].tolist() for cluster in profiles.clusters],
+        [profiles.samples[cluster].tolist() for cluster in profiles.clusters],
+        network.flops_per_step,
+        [network.iteration_s(d, cluster.tolist(), 0.0) for d, cluster in enumerate(profiles.clusters)],
+        least_s,
+    )

@@ -1,7 +1,7 @@
 """The whole federation: its servers, the global iteration counter, and who has to know of it."""
 
 import math
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -20,6 +20,8 @@ from asyncfeel.world.server import Server
 from asyncfeel.world.stopping import Patience
 from asyncfeel.world.traffic import Traffic
 from asyncfeel.world.variation import Draw
+
+Norm = Callable[[Model], float]
 
 
 class Observer(Protocol):
@@ -51,6 +53,8 @@ class Federation:
         observers: Sequence[Observer] = (),
         draw: Draw | None = None,
         budget_s: float = math.inf,
+        norm: Norm | None = None,
+        learning_rate: float = 1.0,
     ) -> None:
         self.clock = clock
         self.network = network
@@ -68,6 +72,9 @@ class Federation:
             server.model = initial
         self.budget_s = budget_s
         """The simulated seconds that the whole run may take."""
+        self.norm = norm
+        """The norm of a change of a model; nothing where there is no training."""
+        self.learning_rate = learning_rate
         self._broadcast_at = [0] * len(self.servers)
         self._limit = iterations
         self._patience = patience

@@ -45,10 +45,13 @@ class Server:
         rounds = [client.train_until(self.model, deadline_s, self._uploading, probe) for client in self.clients]
         self._start(deadline_s, rounds)
 
-    def broadcast_steps(self, steps: int, deadline_s: float, clients: Sequence[Client] | None = None) -> None:
+    def broadcast_steps(
+        self, steps: int, deadline_s: float, clients: Sequence[Client] | None = None, probe: bool = False
+    ) -> None:
         """Send the model to clients (all of them), to take so many steps from; the slowest needs `deadline_s`."""
         chosen = self.clients if clients is None else clients
-        self._start(deadline_s, [client.train_steps(self.model, steps, self._uploading) for client in chosen])
+        rounds = [client.train_steps(self.model, steps, self._uploading, probe=probe) for client in chosen]
+        self._start(deadline_s, rounds)
 
     def broadcast_during(self, steps: Sequence[int], deadline_s: float) -> None:
         """Send the model to all clients, each to take its own number of steps until the deadline."""
