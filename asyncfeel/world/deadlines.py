@@ -4,6 +4,7 @@ from typing import Literal
 
 from asyncfeel.errors import InputError
 from asyncfeel.theory import latency
+from asyncfeel.theory.balance import balanced_deadlines
 from asyncfeel.world.federation import Federation
 
 Rule = Literal["min-steps", "fixed", "balanced", "adaptive"]
@@ -41,8 +42,6 @@ def slowest_s(federation: Federation, steps: int) -> list[float]:
 
 
 def _balanced(federation: Federation, least_s: list[float]) -> list[float]:
-    from asyncfeel.theory.balance import balanced_deadlines
-
     profiles, network = federation.profiles, federation.network
     return balanced_deadlines(
         [profiles.flops[cluster].tolist() for cluster in profiles.clusters],
