@@ -156,6 +156,9 @@ class Simulation:
                     status = "interrupted"
                     if self._evaluator:
                         self._evaluator.abandon()
+                except KeyboardInterrupt:
+                    status = "interrupted"
+                    raise
                 ended = self._wind_up(status)
         finally:
             self._executor.close()

@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from asyncfeel.errors import InputError
 from asyncfeel.units import duration
@@ -27,7 +28,7 @@ def of_folder(folder: Path) -> dict[str, Any]:
 
 def _so_far(folder: Path) -> dict[str, Any]:
     """What the tables of a run show that has not ended, or did not end well."""
-    from asyncfeel.recording import tables
+    from asyncfeel.recording import manifest, tables
 
     done, clients = tables.read(folder, "iterations"), tables.read(folder, "clients")
     metrics = tables.read(folder, "metrics") if (folder / "metrics.csv").is_file() else {}
@@ -48,14 +49,15 @@ def _so_far(folder: Path) -> dict[str, Any]:
     best = float(metrics["test_accuracy"].max()) if last else None
     iterations = int(done["iteration"][-1]) + 1 if len(done["iteration"]) else 0
     reached_s = float(done["time_s"][-1]) if len(done["time_s"]) else 0.0
-    return {"iterations": iterations, "time_s": reached_s, "metrics": last, "best_accuracy": best, "servers": servers}
+    reached: dict[str, Any] = manifest.strict({"metrics": last, "best_accuracy": best, "servers": servers})
+    return {"iterations": iterations, "time_s": reached_s, **reached}
 
 
 def show(console: Console, found: dict[str, Any]) -> None:
     """Print the summary as two small tables."""
     facts = Table(box=None, show_header=False, pad_edge=False)
     for name, value in _facts(found):
-        facts.add_row(name, value)
+        facts.add_row(name, Text(value))
     console.print(facts)
     console.print(_servers(found["servers"]))
     console.print(found["folder"], soft_wrap=True, highlight=False, markup=False, emoji=False)
@@ -71,8 +73,8 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     metrics = found.get("metrics")
     if metrics:
-        facts.append(("train loss", f"{metrics['train_loss']:.4f}"))
-        facts.append(("test loss", f"{metrics['test_loss']:.4f}"))
+        facts.append(("train loss", _loss(metrics["train_loss"])))
+        facts.append(("test loss", _loss(metrics["test_loss"])))
         if metrics["test_accuracy"] is not None and found["best_accuracy"] is not None:
             facts.append(("test accuracy", f"{metrics['test_accuracy']:.2%} (best {found['best_accuracy']:.2%})"))
     consensus = found.get("consensus")
@@ -81,6 +83,10 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
     if "steps" in found:
         facts.append(("training", f"{found['steps']:,} steps" + _rate(found)))
     return facts
+
+
+def _loss(value: float | None) -> str:
+    return "not a number: training diverged" if value is None else f"{value:.4f}"
 
 
 def _rate(found: dict[str, Any]) -> str:
@@ -104,11 +110,15 @@ def _servers(servers: list[dict[str, Any]], most: int = 32) -> Table:
 
 
 def show_catalogue(console: Console, kinds: dict[str, dict[str, str]]) -> None:
-    """Print what there is to choose from, a table for each kind."""
+    """Print what there is to choose from, a table for each kind; whole lines where nobody looks."""
     for what, names in kinds.items():
-        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         width = max(map(len, names))
+        console.print(Text(what, style="bold"))
+        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         for name, description in names.items():
-            table.add_row(f"  {name:<{width}}", description)
-        console.print(f"[bold]{what}[/bold]")
-        console.print(table)
+            if console.is_terminal:
+                table.add_row(Text(f"  {name:<{width}}"), Text(description))
+            else:
+                console.print(Text(f"  {name:<{width}}  {description}"), soft_wrap=True)
+        if console.is_terminal:
+            console.print(table)

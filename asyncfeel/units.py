@@ -21,7 +21,7 @@ def quantity(key: str, text: str) -> float:
     >>> quantity("until_s", "2h"), quantity("uplink_bps", "5 Mbps"), quantity("mean_flops", "1G")
     (7200.0, 5000000.0, 1000000000.0)
     """
-    match = re.fullmatch(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z/]*)\s*", text)
+    match = re.fullmatch(r"\s*(-?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z/]*)\s*", text)
     factor = _factor(key, match[2]) if match else None
     if match is None or factor is None or not _is_number(match[1]):
         raise InputError(

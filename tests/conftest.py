@@ -13,6 +13,7 @@ from asyncfeel.jobs import Job, Ready, Update
 from asyncfeel.theory import staleness
 from asyncfeel.world.clock import Clock
 from asyncfeel.world.federation import Federation
+from asyncfeel.world.layout import Layout
 from asyncfeel.world.network import Network
 from asyncfeel.world.profiles import Profiles
 from asyncfeel.world.topology import Topology
@@ -24,9 +25,14 @@ class Local:
     def __init__(self, train: Callable[[Job], Any]) -> None:
         self.train = train
         self.jobs: list[Job] = []
+        self.clock: Clock | None = None
+        self.starts: list[float] = []
+        """When each job was handed over, in simulated seconds, where there is a clock."""
 
     def submit(self, job: Job) -> Ready:
         self.jobs.append(job)
+        if self.clock is not None:
+            self.starts.append(self.clock.now)
         return Ready(Update(self.train(job), float(job.client) if job.measure_loss else None))
 
     def close(self) -> None:
@@ -76,20 +82,31 @@ def make_world(
     initial: Any = 0.0,
     patience: Any = None,
     executor: Any = None,
+    layout: Callable[[Layout], Layout] | None = None,
+    draw: Callable[[int], Topology] = lambda nodes: Topology(nx.cycle_graph(nodes)),
     **network: Any,
 ) -> World:
-    """A world from links and clients, each client a (server, samples, flops)."""
+    """A world from links and clients, each client a (server, samples, flops).
+
+    With a `layout` the clients and channels are rearranged before the federation is built; `draw` is
+    the kind of graph that it may ask for.
+    """
     servers = max(server for server, _, _ in clients) + 1
     graph = nx.empty_graph(servers)
     graph.add_edges_from(links)
     columns = [np.array(column) for column in zip(*clients, strict=True)]
     profiles = Profiles(columns[0].astype(np.int64), columns[1].astype(np.int64), columns[2].astype(np.float64))
     rates = {"model_bits": 1.0, "uplink_bps": 10.0, "exchange_bps": 10.0, "flops_per_step": 1.0} | network
-    executor, diary = executor or Local(train), Diary()
+    arranged = Layout(profiles, Network(Topology(graph), profiles.flops, **rates), draw)
+    if layout is not None:
+        arranged = layout(arranged)
+    clock, executor, diary = Clock(), executor or Local(train), Diary()
+    if isinstance(executor, Local):
+        executor.clock = clock
     federation = Federation(
-        Clock(),
-        Network(Topology(graph), profiles.flops, **rates),
-        profiles,
+        clock,
+        arranged.network,
+        arranged.profiles,
         psi or staleness.inverse(),
         executor,
         initial,
@@ -105,6 +122,26 @@ def make_world(
 def world() -> Callable[..., World]:
     """A maker of tiny worlds."""
     return make_world
+
+
+def run_system(
+    algorithm: Any,
+    clients: Sequence[tuple[int, int, float]],
+    train: Callable[[Job], Any] = lambda job: job.model,
+    *,
+    links: Sequence[tuple[int, int]] = (),
+    until: float = math.inf,
+    **settings: Any,
+) -> World:
+    """A tiny world, arranged as the algorithm asks for, in which it has run."""
+    layout = getattr(algorithm, "layout", None)
+    return make_world(links, clients, train, layout=layout, **settings).run(algorithm, until)
+
+
+@pytest.fixture(scope="session")
+def system() -> Callable[..., World]:
+    """A maker of tiny worlds in which an algorithm has run."""
+    return run_system
 
 
 @pytest.fixture

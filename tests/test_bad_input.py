@@ -1,6 +1,7 @@
 """Wrong input of every kind: one line that helps, exit code 2, and nothing is created."""
 
 import dataclasses
+import inspect
 import json
 import shlex
 import urllib.error
@@ -11,9 +12,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from asyncfeel import InputError, Scenario, run
+from asyncfeel import InputError, Scenario, catalogue, run
 from asyncfeel.cli import app
 from asyncfeel.scenario.sections import Stop
+from asyncfeel.world import maps
 
 PLAN = "plan --iterations 5 --set work.flops_per_step=1e6 --set network.model_bits=1e5 "
 RUN = "run --iterations 1 --clients 6 --servers 3 --executor serial --device cpu "
@@ -53,7 +55,7 @@ def refused(line, *fragments):
 
 
 FLAGS = [
-    ("--algorithm nope", "algorithm 'nope' is unknown: there are async-sd-feel"),
+    ("--algorithm nope", "algorithm 'nope' is unknown: there are", "async-sd-feel, "),
     ("--topology nope", "topology 'nope' is unknown: there are complete, grid, line"),
     ("--topology Ring", "topology 'Ring' is unknown"),
     ("--topology random_regular", "random-regular"),
@@ -170,7 +172,7 @@ KEYS = [
     ("psi=3", "psi must be a name, or a section with a kind, not 3"),
     ("psi.kind=3", "psi must be a name, or a section with a kind"),
     ("psi.a=0.5", "psi 'inverse' has no option 'a': there are none"),
-    ("algorithm.deadline=nope", "deadline must be 'min-steps' or 'fixed', not 'nope'"),
+    ("algorithm.deadline=nope", "deadline must be 'min-steps' or 'fixed'", "not 'nope'"),
     ("algorithm.deadline=fixed", "needs algorithm.deadline_s"),
     ("algorithm.deadline_s=3", "needs algorithm.deadline = 'fixed'"),
     ("algorithm.min_steps=0", "min_steps must be at least 1"),
@@ -250,6 +252,42 @@ TOGETHER = [
 @pytest.mark.parametrize(("assignments", "fragments"), [(items, rest) for items, *rest in TOGETHER])
 def test_dotted_keys_together(assignments, fragments):
     refused(PLAN + " ".join(f"--set {shlex.quote(item)}" for item in assignments.split()), *fragments)
+
+
+def options(what, kind):
+    """The keywords that a user may give to a built-in plug-in."""
+    function = maps.find(kind) if what == "topology" else catalogue.find(what, kind)
+    if isinstance(function, Path):
+        return []
+    supplied = {"clients", "rng", "draw", "servers", "labels", "owners", "min_samples"}
+    return [name for name in inspect.signature(function).parameters if name not in supplied]
+
+
+BUILT_IN = [
+    (what, kind)
+    for what in ("algorithm", "psi", "topology", "speeds", "drift", "fading", "split")
+    for kind in catalogue.names(what)
+    if kind != "auto"
+]
+
+
+@pytest.mark.parametrize(("what", "kind"), BUILT_IN)
+@pytest.mark.parametrize("value", ["-1", "0", "1e-308"])
+def test_no_value_of_any_option_leads_to_a_traceback(what, kind, value):
+    for name in options(what, kind):
+        line = f"{PLAN} --clients 12 --servers 4 --set {what}.kind={kind} --set {what}.{name}={value} --out {name}"
+        result = CliRunner().invoke(app, shlex.split(line))
+        assert result.exception is None or isinstance(result.exception, SystemExit), (line, result.exception)
+        assert result.exit_code in (0, 2), line
+        assert Path(name).exists() == (result.exit_code == 0), line
+
+
+@pytest.mark.parametrize("kind", catalogue.names("algorithm"))
+@pytest.mark.parametrize("value", [0, -1])
+def test_a_job_has_at_least_one_step(kind, value):
+    for name in {"local_steps", "min_steps", "tau1"} & set(options("algorithm", kind)):
+        line = f"{PLAN} --clients 12 --servers 4 --algorithm {kind} --set algorithm.{name}={value}"
+        refused(line, f"algorithm.{name} must be at least 1, not {value}")
 
 
 FILES = [

@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 import asyncfeel
-from asyncfeel import Scenario
+from asyncfeel import Scenario, catalogue
 from asyncfeel.cli import app
 from asyncfeel.plugins import Plugin
 
@@ -199,6 +199,31 @@ def test_the_table_has_the_staleness_of_every_server(trained):
         assert line.split()[-2:] == [f"{sum(own) / len(own):.2f}", str(max(own))]
 
 
+CHOICES = [
+    (what, kind)
+    for what in ("algorithm", "psi", "topology", "speeds", "drift", "fading", "split")
+    for kind in catalogue.names(what)
+    if kind not in ("file", "natural")
+]
+
+
+@pytest.mark.parametrize(("what", "kind"), CHOICES)
+def test_everything_on_the_list_can_be_planned_as_it_is(what, kind):
+    asks(f"plan {NUMBERS} --iterations 8 --set {what}.kind={kind} --out out")
+    facts = manifest("out")
+    assert facts["status"] == "finished"
+    assert facts["iterations"] == 8
+
+
+@pytest.mark.parametrize("algorithm", catalogue.names("algorithm"))
+def test_every_algorithm_trains_in_the_world_of_its_plan(algorithm):
+    arguments = f"--algorithm {algorithm} --iterations 3 --clients 6 --servers 3 --executor serial --model logistic"
+    asks(f"run {arguments} --out run")
+    asks(f"plan {arguments} --out plan")
+    assert manifest("run")["metrics"]["iteration"] == 3
+    assert manifest("run")["digests"]["schedule"] == manifest("plan")["digests"]["schedule"]
+
+
 def test_plan_is_the_same_world_without_training(trained):
     folder, _ = trained
     printed = asks(f"plan {TINY} --out plan")
@@ -265,6 +290,26 @@ def test_the_folder_is_printed_as_it_is_called(name):
     assert asks(f"show {shlex.quote(name)}").splitlines()[-1] == name
 
 
+def test_a_training_that_diverges_ends_with_a_summary_all_the_same():
+    arguments = "--clients 6 --servers 3 --iterations 2 --executor serial --set training.learning_rate=1e30"
+    assert "finished" in asks(f"run {arguments} --out out")
+    assert "finished" in asks("show out")
+    assert manifest("out")["metrics"]["train_loss"] is None
+
+
+def test_a_map_is_named_as_it_is_called():
+    graph = {"directed": False, "multigraph": False, "nodes": [{"id": 0}, {"id": 1}]}
+    Path("m[bold].json").write_text(json.dumps(graph | {"edges": [{"source": 0, "target": 1}]}))
+    asks(f"plan {NUMBERS} --iterations 2 --topology m[bold].json --out out")
+    assert "m[bold].json" in asks("show out")
+
+
+def test_a_description_is_shown_as_it_is_written():
+    Path("topologies").mkdir()
+    Path("topologies/mesh.py").write_text('"""Links [bold] and [/] to the next."""\n')
+    assert "Links [bold] and [/] to the next." in asks("list topology")
+
+
 def test_show_repeats_the_summary(trained):
     folder, printed = trained
     shown = asks(f"show {folder}")
@@ -297,6 +342,16 @@ def test_show_of_a_run_that_was_killed():
     unfinished(gone.pid)
     assert "killed" in asks("show out")
     assert json.loads(asks("show out --json"))["status"] == "killed"
+
+
+def test_show_of_a_killed_run_without_accuracy():
+    asks(f"run --dataset quadratic {NUMBERS} --clients 6 --servers 3 --iterations 3 --executor serial --out out")
+    path = Path("out/manifest.json")
+    facts = json.loads(path.read_text())
+    del facts["servers"]
+    path.write_text(json.dumps(facts | {"status": "running"}))
+    assert "nan" not in asks("show out")
+    assert json.loads(asks("show out --json"), parse_constant=no_number)["best_accuracy"] is None
 
 
 def test_show_of_a_run_that_has_just_begun():

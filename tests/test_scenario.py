@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from asyncfeel import InputError, Scenario, run
@@ -83,7 +83,7 @@ def sections(section: Any) -> st.SearchStrategy[Any]:
     return st.builds(section, **{field.name: values(hints[field.name], field.metadata) for field in fields})
 
 
-@settings(deadline=None, derandomize=True, database=None, max_examples=40)
+@settings(deadline=None, derandomize=True, database=None, max_examples=40, phases=[Phase.explicit, Phase.generate])
 @given(scenario=sections(Scenario), comments=st.booleans())
 def test_any_scenario_survives_being_written_and_read(scenario, comments):
     toml = text.write(scenario, "A heading\nof two lines", (lambda what, kind: {}) if comments else None)
@@ -177,6 +177,10 @@ def test_the_preset_on_the_command_line_beats_the_one_in_the_file(folder):
 @pytest.mark.parametrize("flag", FLAGS)
 def test_a_flag_of_nothing_changes_nothing(flag):
     assert Scenario.load(**{flag: None}) == Scenario.load()
+
+
+def test_a_file_saved_with_a_byte_order_mark_is_read(folder):
+    assert Scenario.load(config=written("\ufeffseed = 3\n")).seed == 3
 
 
 def test_an_unknown_flag_is_refused():

@@ -225,6 +225,12 @@ def test_both_spellings_of_node_link_files(folder, spelling):
     assert [towns.graph.nodes[server]["name"] for server in range(3)] == ["Bern", "Oslo", "Rome"]
 
 
+def test_a_map_written_by_hand_needs_only_nodes_and_links(folder):
+    links = [{"source": "a", "target": "b"}]
+    Path("hand.json").write_text(json.dumps({"nodes": [{"id": "a"}, {"id": "b"}], "links": links}))
+    assert drawn("hand.json").links == ((0, 1),)
+
+
 def test_a_name_in_the_map_is_kept(folder):
     node_link(nodes=[{"id": "Bern", "name": "Berna"}, {"id": "Oslo"}, {"id": "Rome"}])
     assert drawn("towns.json").graph.nodes[0]["name"] == "Berna"

@@ -29,14 +29,14 @@ class AdPsgd:
     def objective(self, federation: Federation) -> list[float]:
         """Nodes count by how often they apply a change: neither data nor steps play a part."""
         network = federation.network
-        times = slowest_s(federation, self.min_steps or federation.local_steps)
+        times = slowest_s(federation, federation.job_steps("min_steps", self.min_steps))
         clusters = enumerate(federation.profiles.clusters)
         lengths = [network.iteration_s(node, cluster.tolist(), times[node]) for node, cluster in clusters]
         return [1 / length / sum(1 / other for other in lengths) for length in lengths]
 
     def start(self, federation: Federation) -> None:
         """Start every node."""
-        times = slowest_s(federation, self.min_steps or federation.local_steps)
+        times = slowest_s(federation, federation.job_steps("min_steps", self.min_steps))
         for node, compute_s in zip(federation.servers, times, strict=True):
             federation.clock.process(self.gossip(node, federation, compute_s))
 
@@ -44,7 +44,7 @@ class AdPsgd:
         """The life of a node: compute at a copy, meet a neighbour, apply."""
         neighbours = federation.topology.neighbours[node.number]
         while True:
-            node.broadcast_steps(self.min_steps or federation.local_steps, compute_s)
+            node.broadcast_steps(federation.job_steps("min_steps", self.min_steps), compute_s)
             uploads = yield from node.collect()
             partner = None
             if neighbours:

@@ -20,12 +20,13 @@ class Central(OneServer):
 
     def start(self, federation: Federation) -> None:
         """Start training."""
+        federation.job_steps("local_steps", self.local_steps)
         federation.clock.process(self.serve(federation))
 
     def serve(self, federation: Federation) -> Steps:
         """One job after another, each as long as a device of mean speed needs."""
         (server,) = federation.servers
-        steps, samples = self.local_steps or federation.local_steps, int(federation.profiles.samples.sum())
+        steps, samples = federation.job_steps("local_steps", self.local_steps), int(federation.profiles.samples.sum())
         mean_flops = float(federation.network.flops.mean())
         while True:
             started_s = federation.clock.now

@@ -34,13 +34,14 @@ class DPsgd:
 
     def start(self, federation: Federation) -> None:
         """Start the common rounds."""
+        federation.job_steps("min_steps", self.min_steps)
         alike = self.objective(federation)
         columns = synchronous("metropolis", federation.topology.links, alike)
         federation.clock.process(self.conduct(federation, columns))
 
     def conduct(self, federation: Federation, columns: Columns) -> Steps:
         """All nodes in step: compute, exchange, mix and apply."""
-        steps = self.min_steps or federation.local_steps
+        steps = federation.job_steps("min_steps", self.min_steps)
         slowest = max(slowest_s(federation, steps))
         while True:
             for node in federation.servers:

@@ -45,6 +45,7 @@ class Fedasync(OneServer):
 
     def start(self, federation: Federation) -> None:
         """Start the server and every client."""
+        federation.job_steps("local_steps", self.local_steps)
         if not 0 < self.alpha <= 1 or self.rho < 0:
             raise InputError(f"algorithm.alpha must be in (0, 1] and rho at least 0, not {self.alpha} and {self.rho}")
         federation.clock.process(self.serve(federation, self.discount()))
@@ -52,7 +53,7 @@ class Fedasync(OneServer):
     def serve(self, federation: Federation, discount: Psi) -> Steps:
         """The life of the server: merge whoever comes, and send it off again."""
         (server,) = federation.servers
-        inbox = Arrivals(federation, server, self.local_steps or federation.local_steps, self.rho)
+        inbox = Arrivals(federation, server, federation.job_steps("local_steps", self.local_steps), self.rho)
         while True:
             arrival = yield from inbox.next()
             (update,) = yield from federation.join([arrival.upload])

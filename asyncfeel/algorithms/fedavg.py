@@ -25,6 +25,7 @@ class Fedavg(OneServer):
 
     def start(self, federation: Federation) -> None:
         """Start the rounds."""
+        federation.job_steps("local_steps", self.local_steps)
         if not 0 < self.fraction <= 1:
             raise InputError(f"algorithm.fraction must be above 0 and at most 1, not {self.fraction}")
         federation.clock.process(self.serve(federation))
@@ -32,7 +33,7 @@ class Fedavg(OneServer):
     def serve(self, federation: Federation) -> Steps:
         """The life of the server: draw clients, broadcast, wait for all of them, average."""
         (server,) = federation.servers
-        steps = self.local_steps or federation.local_steps
+        steps = federation.job_steps("local_steps", self.local_steps)
         while True:
             chosen = self.participants(federation)
             now = federation.clock.now
@@ -48,6 +49,6 @@ class Fedavg(OneServer):
     def participants(self, federation: Federation) -> list[Client]:
         """The clients of this round: all, or a fresh draw without repetition, in their order."""
         clients = federation.servers[0].clients
-        size = math.ceil(self.fraction * len(clients) - 1e-9)
+        size = max(1, math.ceil(self.fraction * len(clients) - 1e-9))
         drawn = federation.draw("participants", federation.iteration).permutation(len(clients))[:size]
         return [clients[number] for number in sorted(drawn)]

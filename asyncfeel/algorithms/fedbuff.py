@@ -28,6 +28,7 @@ class Fedbuff(OneServer):
 
     def start(self, federation: Federation) -> None:
         """Start the server and every client."""
+        federation.job_steps("local_steps", self.local_steps)
         if self.K < 1 or not self.eta_g > 0:
             raise InputError(f"algorithm.K must be at least 1 and eta_g above 0, not {self.K} and {self.eta_g}")
         federation.clock.process(self.serve(federation))
@@ -35,7 +36,7 @@ class Fedbuff(OneServer):
     def serve(self, federation: Federation) -> Steps:
         """The life of the server: send arrivals off again at once, step when the buffer is full."""
         (server,) = federation.servers
-        inbox = Arrivals(federation, server, self.local_steps or federation.local_steps)
+        inbox = Arrivals(federation, server, federation.job_steps("local_steps", self.local_steps))
         discount = polynomial(a=0.5)
         while True:
             buffer: list[Arrival] = []

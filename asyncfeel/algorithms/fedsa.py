@@ -31,6 +31,7 @@ class Fedsa(OneServer):
 
     def start(self, federation: Federation) -> None:
         """Start the server and every client."""
+        federation.job_steps("local_steps", self.local_steps)
         clients = len(federation.servers[0].clients)
         wanted = math.ceil(clients / 2) if self.M is None else self.M
         if not 1 <= wanted <= clients:
@@ -48,7 +49,7 @@ class Fedsa(OneServer):
                 return 1.0
             return taken.total() / (len(server.clients) * taken[client.number])
 
-        inbox = Arrivals(federation, server, self.local_steps or federation.local_steps, rate=rate)
+        inbox = Arrivals(federation, server, federation.job_steps("local_steps", self.local_steps), rate=rate)
         while True:
             batch = yield from inbox.several(wanted)
             updates = yield from federation.join([arrival.upload for arrival in batch])

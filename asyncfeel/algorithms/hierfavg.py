@@ -37,13 +37,13 @@ class Hierfavg:
         if self.kappa2 < 1 or (self.kappa1 is not None and self.kappa1 < 1):
             raise InputError(f"algorithm.kappa1 and kappa2 must be at least 1, not {self.kappa1} and {self.kappa2}")
         meeting = Gathering[Arrival](federation.clock, len(federation.servers))
-        times = slowest_s(federation, self.kappa1 or federation.local_steps)
+        times = slowest_s(federation, federation.job_steps("kappa1", self.kappa1))
         for server, round_s in zip(federation.servers, times, strict=True):
             federation.clock.process(self.serve(server, federation, round_s, meeting))
 
     def serve(self, server: Server, federation: Federation, round_s: float, meeting: Gathering[Arrival]) -> Steps:
         """The life of an edge server: some rounds of its own, then the cloud."""
-        steps = self.kappa1 or federation.local_steps
+        steps = federation.job_steps("kappa1", self.kappa1)
         while True:
             for number in range(1, self.kappa2 + 1):
                 server.broadcast_steps(steps, round_s)

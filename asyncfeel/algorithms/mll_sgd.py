@@ -41,7 +41,7 @@ class MllSgd:
 
     def conduct(self, federation: Federation, columns: Columns) -> Steps:
         """All hubs in step: tau slots, upload, average; mix when it is time."""
-        slots = self.tau or federation.local_steps
+        slots = federation.job_steps("tau", self.tau)
         top = float(federation.network.flops.max())
         round_s = slots * federation.network.flops_per_step / top
         while True:

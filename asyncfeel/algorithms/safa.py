@@ -42,6 +42,7 @@ class Safa(OneServer):
 
     def start(self, federation: Federation) -> None:
         """Start the rounds."""
+        federation.job_steps("local_steps", self.local_steps)
         if not 0 < self.fraction <= 1 or not 0 <= self.crash < 1 or self.tau < 0:
             raise InputError(
                 "algorithm.fraction must be in (0, 1], crash in [0, 1) and tau at least 0, "
@@ -58,7 +59,7 @@ class Safa(OneServer):
         total = sum(client.samples for client in server.clients)
         share = {client.number: client.samples / total for client in server.clients}
         cache: dict[int, Model] = {client.number: server.model for client in server.clients}
-        quota, last = math.ceil(self.fraction * len(server.clients) - 1e-9), set[int]()
+        quota, last = max(1, math.ceil(self.fraction * len(server.clients) - 1e-9)), set[int]()
         for number in itertools.count(1):
             fleet.distribute(number)
             picked, undrafted = yield from fleet.collect(quota, last)
@@ -105,7 +106,7 @@ class _Fleet:
         over = clock.timeout(limit_s) if limit_s is not None else clock.event()
         picked: list[Arrival] = []
         waiting: list[Arrival] = []
-        while len(picked) < quota and (self._at_work or self._inbox.items or limit_s is not None):
+        while len(picked) < quota and (self._at_work or self._inbox.items):
             request = self._inbox.get()
             yield request | over
             if not request.triggered:
@@ -123,7 +124,7 @@ class _Fleet:
         """One job of a client from its base model; a crash loses it, a forced synchronisation ends it."""
         federation, rules = self._federation, self._rules
         model, version = self._base[client.number]
-        started_s, steps = federation.clock.now, rules.local_steps or federation.local_steps
+        started_s, steps = federation.clock.now, federation.job_steps("local_steps", rules.local_steps)
         try:
             upload = yield from client.train_steps(model, steps)
         except simpy.Interrupt:

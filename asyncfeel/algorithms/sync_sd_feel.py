@@ -47,7 +47,7 @@ class SyncSdFeel:
 
     def conduct(self, federation: Federation, columns: Columns) -> Steps:
         """All clusters in step: train, upload, average; mix when it is time."""
-        steps = self.tau1 or federation.local_steps
+        steps = federation.job_steps("tau1", self.tau1)
         while True:
             slowest = max(slowest_s(federation, steps))
             for server in federation.servers:

@@ -77,6 +77,8 @@ class RunFolder:
 def create(out: Path | None, name: str) -> Path:
     """A new, empty folder: the one asked for, or runs/<name>, numbered where that exists."""
     if out is not None:
+        if out == Path():
+            raise InputError("--out is empty, or this very folder: name a folder of its own for the run")
         return _make(out)
     for number in range(1, 100_000):
         path = Path("runs") / (name if number == 1 else f"{name}-{number}")

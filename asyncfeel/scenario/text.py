@@ -14,7 +14,7 @@ from asyncfeel.scenario.sections import Scenario
 def read(path: Path) -> dict[str, Any]:
     """The nested table in a TOML file."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InputError(f"the scenario file {str(path)!r} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -77,7 +77,7 @@ def _plugin(field: "dataclasses.Field[Any]", plugin: Plugin, explain: Explain | 
     yield f"[{field.name}]" + (f"  # {field.metadata['help']}" if comments else "")
     yield f"kind = {literal(plugin.kind)}" + (f"  # see 'asyncfeel list {field.name}'" if comments else "")
     for key, item in plugin.options.items():
-        yield from _line(key, item, meanings.get(key, f"option of {plugin.kind}") if comments else None)
+        yield from _line(key, item, meanings.get(key, f"option of {literal(plugin.kind)}") if comments else None)
 
 
 def _entry(field: "dataclasses.Field[Any]", value: Any, comments: bool) -> list[str]:

@@ -16,6 +16,8 @@ from asyncfeel.theory import aggregation, latency
 
 WITHIN_REACH = 0.9
 """The part of its supremum that every cluster is asked for at most: deadlines grow beyond all bounds near it."""
+MOST_JUMPS = 200_000
+"""The completed steps of one cluster that are looked at; usually a few dozen are enough."""
 ROUNDING = 1e-12
 
 
@@ -113,15 +115,14 @@ def _deadline(cluster: Cluster, minimum_s: float, pace: float) -> float:
 
 
 def _first(cluster: Cluster, start_s: float, end_s: float, pace: float) -> float:
-    """The first of the start and the jumps up to the end with at least this pace; else the end, where it is known."""
+    """The first of the start and the jumps after it with at least this pace; else the end, where it is known."""
     needed = pace * (1 - ROUNDING)
-    if start_s >= end_s:
-        return end_s
     if cluster.pace(start_s) >= needed:
         return start_s
-    times, done = _jumps(cluster, start_s, end_s)
+    jumps_per_s = sum(cluster.flops) / cluster.flops_per_step
+    times, done = _jumps(cluster, start_s, min(end_s, start_s + MOST_JUMPS / jumps_per_s))
     fast = np.flatnonzero(done / sum(cluster.samples) >= needed * (times + cluster.overhead_s))
-    return float(times[fast[0]]) if len(fast) else end_s
+    return float(times[fast[0]]) if len(fast) else max(start_s, end_s)
 
 
 def _jumps(cluster: Cluster, start_s: float, end_s: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -18,12 +18,11 @@ def deadlines(rule: Rule, federation: Federation, min_steps: int | None, deadlin
     `balanced`: as nearly as whole steps allow, f_d taubar_d is equal over clusters, so that none dominates.
     `adaptive` starts as `min-steps`; what it learns later is the matter of its pace.
     """
-    if min_steps is not None and min_steps < 1:
-        raise InputError(f"algorithm.min_steps must be at least 1, not {min_steps}")
+    steps = federation.job_steps("min_steps", min_steps)
     if rule != "fixed":
         if deadline_s is not None:
             raise InputError("algorithm.deadline_s needs algorithm.deadline = 'fixed'")
-        least_s = slowest_s(federation, min_steps or federation.local_steps)
+        least_s = slowest_s(federation, steps)
         return _balanced(federation, least_s) if rule == "balanced" else least_s
     if deadline_s is None:
         raise InputError("algorithm.deadline = 'fixed' needs algorithm.deadline_s, in simulated seconds")

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import simpy
 
+from asyncfeel.errors import InputError
 from asyncfeel.jobs import Executor, Model, Update
 from asyncfeel.streams import stream
 from asyncfeel.theory.mixing import Columns, combine, mix
@@ -93,6 +94,12 @@ class Federation:
     def shares(self) -> Sequence[float]:
         """The data shares mtil of the clusters."""
         return self.profiles.shares
+
+    def job_steps(self, option: str, steps: int | None) -> int:
+        """The steps of a job: those of an algorithm's option, or else the scenario's local steps."""
+        if steps is not None and steps < 1:
+            raise InputError(f"algorithm.{option} must be at least 1, not {steps}")
+        return self.local_steps if steps is None else steps
 
     def staleness(self) -> list[int]:
         """Delta of every server: the iterations since its last own broadcast (A8)."""

@@ -54,7 +54,7 @@ def paces(
 ) -> Sequence[Pace]:
     """The pace of each cluster by the rule."""
     if rule == "adaptive":
-        steps = min_steps or federation.local_steps
+        steps = federation.job_steps("min_steps", min_steps)
         return [AdaptivePace(server, federation, steps, phi) for server in federation.servers]
     return [Pace(seconds) for seconds in deadlines(rule, federation, min_steps, deadline_s)]
 

@@ -80,6 +80,7 @@ def read_map(path: Path) -> "nx.Graph[Any]":
         if path.suffix == ".graphml":
             return nx.read_graphml(path)
         data = json.loads(path.read_text(encoding="utf-8"))
+        data = {"directed": False, "multigraph": False} | data
         return nx.node_link_graph(data, edges="links" if "links" in data else "edges")
     except OSError as error:
         raise InputError(f"the map {str(path)!r} cannot be read: {error.strerror}") from error
