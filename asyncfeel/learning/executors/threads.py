@@ -63,7 +63,9 @@ class Threads:
         update = self._trainer().train(job)
         if self._learner.device.type == "cuda":
             # The main thread goes on with the result on its own stream: the allocator must know.
-            update.model.record_stream(torch.cuda.default_stream(self._learner.device))
+            probe = update.probe
+            for tensor in [update.model, *([probe.gradient_sent, probe.gradient_done] if probe else [])]:
+                tensor.record_stream(torch.cuda.default_stream(self._learner.device))
         return update
 
     def _trainer(self) -> Trainer:
