@@ -493,19 +493,22 @@ class TestSafa:
 
     def test_a_client_that_has_finished_no_round_since_is_deprecated_again(self, system):
         """The lag counts from the last round that it finished, so it takes each new model until it is in time."""
-        clients = [(0, 1, 1.0), (0, 1, 1.0), (0, 2, 0.125)]
-        made = system(Safa(fraction=0.3, tau=1, T_lim_s=1.5), clients, until=6.5, **CLOUD)
-        # By turns 0 and 1: round 1 ends at 1.25 with both there (or with the first of the tie).
-        behind = [start for start in starts(made, 2) if start]
-        ends = times(made)
-        assert behind == [end for end in ends[1:] if end in behind]
-        assert behind == ends[1 : 1 + len(behind)]
-        assert len(behind) > 2
+        clients = [(0, 1, 4 / 3), (0, 1, 1.0), (0, 2, 0.125)]
+        made = system(Safa(fraction=0.3, tau=1), clients, until=3.5, model_bits=8.0, cloud_bps=32.0)
+        # Clients 0 (1 s) and 1 (1.25 s) are picked by turns, and restart at once.
+        assert times(made) == [1.0, 1.25, 2.0, 2.5, 3.0]
+        assert merged(made) == [[(0, 0)], [(1, 1)], [(0, 1)], [(1, 1)], [(0, 1)]]
+        # Client 2 (8.25 s) is two rounds behind at the start of round 3, three at that of round 4 ...
+        assert starts(made, 2) == [0.0, 1.25, 2.0, 2.5, 3.0]
+        # What it drops is never uploaded, and it was busy all the time like the others.
+        assert made.federation.traffic.total_bytes()["cloud_bytes"] == 5.0
+        assert made.federation.traffic.total_bytes()["downlink_bytes"] == 4.0 + 3.0 + 5.0
+        assert made.federation.traffic.idle_share(3, 3.5) == pytest.approx(0.0)
 
-    def test_the_limit_closes_a_round_that_nobody_has_finished(self, system):
+    def test_a_round_closes_at_the_limit_or_when_nobody_is_left_at_work(self, system):
         made = system(Safa(fraction=1.0, T_lim_s=1.0), [(0, 1, 2.0), (0, 3, 0.5)], push, until=4.0, **CLOUD)
-        # Client 0 comes .75 s into each round, client 1 at 2.25. Rounds end at 1, 2, 3, 4; in the third
-        # one, client 1 comes at 2.25, two rounds late, and client 0 at 2.75: the quota, so it closes at 2.75.
+        # Client 0 comes .75 s into each round, client 1 at 2.25. The limit ends rounds 1, 2 and 4; in round 3
+        # client 1 comes at 2.25, two rounds late, and client 0 at 2.75: then nobody is left at work.
         assert times(made) == [1.0, 2.0, 2.75, 3.75]
         assert [set(found) for found in merged(made)] == [{(0, 0)}, {(0, 0)}, {(0, 0), (1, 2)}, {(0, 0)}]
         x = [0.0]
@@ -515,6 +518,17 @@ class TestSafa:
         x.append(0.25 * (x[3] + 1) + 0.75 * (x[0] + 2))
         assert models(made) == x[1:]
 
+    def test_the_limit_closes_a_round_before_the_quota(self, system):
+        made = system(Safa(fraction=1.0, T_lim_s=1.0), [(0, 1, 2.0), (0, 3, 0.125)], push, until=3.5, **CLOUD)
+        # Client 0 comes .75 s into each round and waits for its end; client 1 would come at 8.25.
+        assert times(made) == [1.0, 2.0, 3.0]
+        assert merged(made) == [[(0, 0)]] * 3
+        # Its share is the one of its data among all, present or not.
+        x1 = 0.25 * 1
+        x2 = 0.25 * (x1 + 1)
+        assert models(made) == [x1, x2, 0.25 * (x2 + 1)]
+        assert starts(made, 0) == [0.0, 1.0, 2.0, 3.0]
+
     def test_a_round_may_end_with_nothing(self, system):
         made = system(Safa(fraction=1.0, T_lim_s=0.5), [(0, 1, 1.0)], push, initial=8.0, until=1.25, **CLOUD)
         # The client comes at 1.25, in the third round, which it closes.
@@ -522,16 +536,16 @@ class TestSafa:
         assert merged(made) == [[], [], [(0, 2)]]
         assert models(made) == [8.0, 8.0, 9.0]
 
-    @settings(max_examples=80, deadline=None)
+    @pytest.mark.parametrize("limit_s", [math.inf, math.pi, 1.3])
+    @settings(max_examples=40, deadline=None)
     @given(data=st.data())
-    def test_any_speeds_against_plain_loops(self, system, data):
+    def test_any_speeds_against_plain_loops(self, system, limit_s, data):
         needed_s = [math.sqrt(p) for p in data.draw(st.permutations([2, 3, 5, 7, 11, 83, 997]))]
         needed_s = needed_s[: data.draw(st.integers(1, 7))]
         count = len(needed_s)
         samples = data.draw(st.lists(st.integers(1, 9), min_size=count, max_size=count))
         quota = data.draw(st.integers(1, count))
         tau = data.draw(st.integers(0, 6))
-        limit_s = data.draw(st.sampled_from([math.inf, math.pi, 1.3]))
         clients = [(0, n, 1 / seconds) for n, seconds in zip(samples, needed_s, strict=True)]
         algorithm = Safa(fraction=(quota - 0.5) / count, tau=tau, T_lim_s=None if limit_s == math.inf else limit_s)
         made = system(algorithm, clients, pull, initial=5.0, iterations=25, **CLOUD)
