@@ -1,4 +1,4 @@
-"""The command `asyncfeel`: run, plan, list, init, show. Heavy imports wait until they are needed."""
+"""The command `asyncfeel`: run, plan, compare, list, init, show. Heavy imports wait until they are needed."""
 
 import json
 import signal
@@ -27,8 +27,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Text = Annotated[str | None, typer.Option()]
-
 
 def _option(help: str, *names: str) -> Any:
     return typer.Option(*names, help=help, show_default=False)
@@ -56,11 +54,6 @@ Preset = Annotated[str | None, _option("Start from quick (the default), paper or
 Set = Annotated[list[str] | None, _option("Any key of the scenario, e.g. --set psi.a=0.5; may be repeated.", "--set")]
 Quiet = Annotated[bool, _option("Print the folder of the run and nothing else.", "--quiet")]
 Json = Annotated[bool, _option("Print the summary as one JSON object and nothing else.", "--json")]
-
-
-def main() -> None:
-    """The entry point: one line for an error that is the user's to mend, exit code 2."""
-    app()
 
 
 @app.callback(invoke_without_command=True)
@@ -132,6 +125,68 @@ def plan(
 ) -> None:
     """The same world without training: iterations, staleness and simulated time in a moment."""
     execute(dict(locals()), train=False)
+
+
+@app.command()
+def compare(
+    algorithms: Annotated[str | None, _option("Algorithms to compare, e.g. async-sd-feel,sync-sd-feel.")] = None,
+    seeds: Annotated[str | None, _option("Seeds for every variant: 1..3, or 1,2,5.")] = None,
+    target: Annotated[
+        list[str] | None, _option("A test accuracy, e.g. 0.9: when was it reached? A list, or repeated.", "--target")
+    ] = None,
+    vary: Annotated[
+        list[str] | None,
+        _option("Any key with its values, e.g. --vary psi.kind=inverse,constant; may be repeated.", "--vary"),
+    ] = None,
+    algorithm: Algorithm = None,
+    topology: Topology = None,
+    psi: Psi = None,
+    mixing: Mixing = None,
+    servers: Servers = None,
+    clients: Clients = None,
+    heterogeneity: Heterogeneity = None,
+    dataset: DatasetName = None,
+    data_dir: DataDir = None,
+    model: ModelName = None,
+    until: Until = None,
+    iterations: Iterations = None,
+    seed: Seed = None,
+    executor: ExecutorName = None,
+    workers: Workers = None,
+    device: Device = None,
+    out: Annotated[
+        Path | None, _option("The comparison's folder, new or to be continued; left out: a new one under comparisons/.")
+    ] = None,
+    config: Config = None,
+    preset: Preset = None,
+    set_: Set = None,
+    quiet: Annotated[bool, _option("Print the folder of the comparison and nothing else.", "--quiet")] = False,
+    json_: Annotated[bool, _option("Print the table as one JSON object and nothing else.", "--json")] = False,
+) -> None:
+    """Run several variants as a paired comparison: a run each, one table; again: what is finished is skipped."""
+    arguments = dict(locals())
+    with reported(), interruptible() as stop:
+        from asyncfeel.compare import command, progress, runner, summary
+        from asyncfeel.recording.manifest import strict
+
+        console, view = Console(), progress.Silent()
+        if not (quiet or json_):
+            terminal = console.is_terminal
+            view = progress.Screen(console) if terminal else progress.Lines(lambda line: print(line, flush=True))
+        found = runner.compare(command.request(arguments), out, view=view, stop=stop)
+        if json_:
+            print(json.dumps(strict(found.summary())))
+        elif quiet:
+            print(found.folder)
+        else:
+            summary.show(console, found)
+    if found.status == "interrupted":
+        finished = f"{found.count('finished')} of {len(found.runs)} runs are finished"
+        print(f"interrupted: {finished}; 'asyncfeel compare --out {found.folder}' goes on", file=sys.stderr)
+        raise typer.Exit(130)
+    if found.status == "failed":
+        print(f"error: {found.count('failed')} of {len(found.runs)} runs failed", file=sys.stderr)
+        raise typer.Exit(1)
 
 
 @app.command("list")

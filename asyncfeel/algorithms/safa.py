@@ -132,10 +132,8 @@ class _Fleet:
             return
         del self._at_work[client.number]
         crashed = rules.crash > 0 and federation.draw("crash", client.number, client.jobs).random() < rules.crash
-        compute_s = federation.network.compute_s(client.number, steps, started_s)
-        self._inbox.put(
-            None if crashed else Arrival(upload, model, version, started_s, compute_s, federation.clock.event())
-        )
+        arrival = Arrival(upload, model, version, started_s, federation.clock.event())
+        self._inbox.put(None if crashed else arrival)
 
     def _stop(self, client: Client) -> None:
         process = self._at_work.pop(client.number, None)

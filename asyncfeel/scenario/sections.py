@@ -63,8 +63,8 @@ class Network:
     model_bits: float | Literal["model", "paper"] = option(
         "model", "bits of one model: a number; model (parameters x 32); paper (ResNet-18: 357,566,784)", above=0
     )
-    uplink_bps: float = option(5e6, "client to server", above=0)
-    exchange_bps: float = option(10e6, "server to server; a link of the map may have its own rate_bps", above=0)
+    uplink_bps: float = option(20e6, "client to server", above=0)
+    exchange_bps: float = option(40e6, "server to server; a link of the map may have its own rate_bps", above=0)
     downlink_bps: float | None = option(None, "server to client; left out: takes no time, as in the paper", above=0)
     cloud_bps: float | None = option(None, "server to cloud; left out: a tenth of uplink_bps", above=0)
 
@@ -77,7 +77,7 @@ class Training:
         10, "steps of one job: of a cluster's slowest client under a deadline, else of every client", least=1
     )
     batch: int = option(10, "samples per step", least=1)
-    learning_rate: float = option(0.02, "step size (eta)", above=0)
+    learning_rate: float = option(0.05, "step size (eta)", above=0)
     momentum: float = option(0.0, "momentum; its memory starts anew with each job", least=0, below=1)
     weight_decay: float = option(0.0, "L2 penalty", least=0)
     augment: bool = option(False, "flip and shift colour images at random")

@@ -22,7 +22,6 @@ class Arrival:
     version: int
     """The server's version that the client downloaded: its staleness is measured from here."""
     started_s: float
-    compute_s: float
     released: simpy.Event
 
     def release(self) -> None:
@@ -37,7 +36,7 @@ def count(federation: Federation, batch: Sequence[Arrival], weights: Sequence[fl
     """
     stale = [federation.iteration - arrival.version for arrival in batch]
     merged = [Merged(a.upload.client, d, w) for a, d, w in zip(batch, stale, weights, strict=True)]
-    longest_s = max(arrival.compute_s for arrival in batch)
+    longest_s = max(arrival.upload.compute_s for arrival in batch)
     steps = [arrival.upload.steps for arrival in batch]
     trigger = Trigger(0, min(arrival.started_s for arrival in batch), longest_s, steps)
     federation.count([trigger], [max(stale)], {}, merged)
@@ -77,12 +76,11 @@ class Arrivals:
 
     def _commute(self, client: Client) -> Generator[simpy.Event, Any, None]:
         """The life of a client: download, train, upload, wait; for ever."""
-        clock, network, server = self._federation.clock, self._federation.network, self._server
+        clock, server = self._federation.clock, self._server
         while True:
             sent, version, started_s = server.model, self._federation.iteration, clock.now
             server.phase = "training"
             upload = yield from client.train_steps(sent, self._steps, proximal=self._proximal, rate=self._rate(client))
-            compute_s = network.compute_s(client.number, self._steps, started_s)
-            arrival = Arrival(upload, sent, version, started_s, compute_s, clock.event())
+            arrival = Arrival(upload, sent, version, started_s, clock.event())
             self._queue.put(arrival)
             yield arrival.released

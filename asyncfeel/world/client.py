@@ -26,6 +26,8 @@ class Upload:
     samples: int
     steps: int
     result: Awaitable[Update]
+    compute_s: float = 0.0
+    """How long the client had for its computation."""
 
 
 class Client:
@@ -89,11 +91,11 @@ class Client:
         self._traffic.busy(self.number, self._clock.now, upload_s)
         yield self._clock.timeout(upload_s)
         self._traffic.move(self._network.access)
-        return Upload(self.number, self.samples, steps, result)
+        return Upload(self.number, self.samples, steps, result, compute_s)
 
     def _download(self) -> Generator[simpy.Event, object, None]:
         download_s = self._network.downlink_s(self.number, self._clock.now)
-        self._traffic.move("downlink")
         if download_s:
             self._traffic.busy(self.number, self._clock.now, download_s)
             yield self._clock.timeout(download_s)
+        self._traffic.move("downlink")

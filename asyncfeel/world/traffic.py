@@ -39,4 +39,4 @@ class Traffic:
         if not clients or not end_s:
             return None
         ahead_s = sum(max(0.0, until - end_s) for until in self._busy_until.values())
-        return 1 - (self._busy_s - ahead_s) / (clients * end_s)
+        return max(0.0, 1 - (self._busy_s - ahead_s) / (clients * end_s))

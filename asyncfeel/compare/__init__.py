@@ -1,0 +1,1 @@
+"""Several variants of one scenario in one go: a run each, one folder, one table."""
