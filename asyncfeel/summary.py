@@ -23,14 +23,19 @@ def of_folder(folder: Path) -> dict[str, Any]:
         raise InputError(f"the manifest of {str(folder)!r} cannot be read: {error}") from error
     if missing := [name for name in ("status", "kind", "algorithm", "topology", "psi", "seed") if name not in found]:
         raise InputError(f"the manifest of {str(folder)!r} has no {missing[0]!r}: it is not that of a run")
-    return {"folder": str(folder), **(found if "servers" in found else found | _so_far(folder))}
+    return {
+        "folder": str(folder),
+        **(found if "servers" in found else found | _so_far(folder, bool(found.get("by_client")))),
+    }
 
 
-def _so_far(folder: Path) -> dict[str, Any]:
+def _so_far(folder: Path, one_server: bool) -> dict[str, Any]:
     """What the tables of a run show that has not ended, or did not end well."""
     from asyncfeel.recording import manifest, tables
 
     done, clients = tables.read(folder, "iterations"), tables.read(folder, "clients")
+    if one_server:
+        clients["server"] = clients["server"] * 0
     metrics = tables.read(folder, "metrics") if (folder / "metrics.csv").is_file() else {}
     servers = []
     for server in sorted(set(clients["server"].tolist())):

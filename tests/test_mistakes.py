@@ -68,7 +68,8 @@ def test_flgo_fedbuff_without_a_staleness_factor(world):
 )
 def test_flgo_package_size_is_that_of_a_python_object(tmp_path, model, parameters):
     """What travels is 32 bits for each parameter, whatever Python needs to hold them."""
-    scenario = Scenario.load(model=model, clients=6, servers=3, iterations=3, set={"network.uplink_bps": 1e6})
+    rates = {"network.uplink_bps": 1e6, "network.exchange_bps": 10e6}
+    scenario = Scenario.load(model=model, clients=6, servers=3, iterations=3, set=rates)
     plan = run(scenario, tmp_path / "plan", train=False)
     rows, bits = plan.iterations, 32 * parameters
     assert rows["time_s"] - rows["started_s"] - rows["deadline_s"] == pytest.approx([bits / 1e6 + bits / 10e6] * 3)

@@ -119,7 +119,7 @@ def test_one_digit_in_a_schedule_file_is_noticed(copy: Path, name: str, column: 
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [
-        ("config.toml", "uplink_bps = 5", "uplink_bps = 6"),
+        ("config.toml", "uplink_bps = 2", "uplink_bps = 3"),
         ("config.toml", "local_steps = 10", "local_steps = 11"),
         ("topology.json", '"target": 1', '"target": 2'),
     ],

@@ -252,8 +252,8 @@ def test_the_rate_of_a_link_sets_the_time_of_the_exchange(folder):
     graphml()
     result = run(PLAN.replace(topology="towns.graphml", clients=3), "out", train=False)
     done = result.iterations
-    exchange = done["time_s"] - done["started_s"] - done["deadline_s"] - 1e5 / 5e6
-    assert exchange == pytest.approx([1e5 / (10e6 if server == 1 else 2e6) for server in done["server"]], rel=1e-6)
+    exchange = done["time_s"] - done["started_s"] - done["deadline_s"] - 1e5 / 20e6
+    assert exchange == pytest.approx([1e5 / (40e6 if server == 1 else 2e6) for server in done["server"]], rel=1e-6)
 
 
 def test_the_recorded_topology_is_the_same_map(folder):

@@ -2,21 +2,29 @@
 
 from dataclasses import dataclass
 
-from asyncfeel.algorithms._one_server import OneServer
 from asyncfeel.jobs import EVERYONE, Job
 from asyncfeel.theory import latency
 from asyncfeel.world.client import Upload
 from asyncfeel.world.federation import Federation
+from asyncfeel.world.layout import Layout, one_server
 from asyncfeel.world.records import Trigger
 from asyncfeel.world.server import Steps
 
 
 @dataclass(frozen=True)
-class Central(OneServer):
+class Central:
     """Plain SGD on all the data: w <- w - lr g(w). Nothing is sent and nobody waits."""
 
     local_steps: int | None = None
     """Steps of one iteration; left out: training.local_steps."""
+
+    def layout(self, world: Layout) -> Layout:
+        """One place for everything."""
+        return one_server(world, "cloud")
+
+    def objective(self, federation: Federation) -> list[float]:
+        """All data count alike, as stated."""
+        return [1.0]
 
     def start(self, federation: Federation) -> None:
         """Start training."""

@@ -89,7 +89,10 @@ class _Fleet:
 
     def distribute(self, number: int) -> None:
         """Give the global model to up-to-date and deprecated clients; let crashed ones try again."""
+        arrived = {arrival.upload.client for arrival in self._inbox.items if arrival is not None}
         for client in self._server.clients:
+            if client.number in arrived:
+                continue  # its upload came at the instant at which the last round closed: it counts in this one
             lag = (number - 1) - self._finished[client.number]
             if lag == 0 or lag > self._rules.tau:
                 self._stop(client)

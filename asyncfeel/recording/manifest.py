@@ -33,7 +33,8 @@ class Manifest:
     def close(self, status: Status, facts: dict[str, Any]) -> None:
         """Record how the run ended."""
         self._data |= facts | {"status": status}
-        self._data["wall"] = {**self._data.get("wall", {}), "total_s": time.perf_counter() - self._started}
+        wall = self._data.get("wall", {})
+        self._data["wall"] = {**wall, "total_s": wall.get("setup_s", 0.0) + time.perf_counter() - self._started}
         self._write()
 
     def _write(self) -> None:
