@@ -9,15 +9,16 @@ from asyncfeel.errors import AsyncFeelError, InputError
 
 if TYPE_CHECKING:
     from asyncfeel.learning.datasets.values import Dataset
+    from asyncfeel.result import Result
     from asyncfeel.scenario import Scenario
-    from asyncfeel.simulation import Result, run
+    from asyncfeel.simulation import run
 
 __version__ = "0.1.0"
 __all__ = ["AsyncFeelError", "Dataset", "InputError", "Result", "Scenario", "run"]
 
 _HOMES = {
     "Dataset": "asyncfeel.learning.datasets.values",
-    "Result": "asyncfeel.simulation",
+    "Result": "asyncfeel.result",
     "Scenario": "asyncfeel.scenario",
     "run": "asyncfeel.simulation",
 }

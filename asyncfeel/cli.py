@@ -1,18 +1,17 @@
 """The command `asyncfeel`: run, plan, compare, list, init, show. Heavy imports wait until they are needed."""
 
 import json
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from asyncfeel.errors import AsyncFeelError, InputError
+from asyncfeel import flags
+from asyncfeel.errors import InputError
+from asyncfeel.flags import Json, Preset, option, taking
+from asyncfeel.terminal import interruptible, reported
 
 if TYPE_CHECKING:
     from asyncfeel.progress import View
@@ -28,38 +27,10 @@ app = typer.Typer(
 )
 
 
-def _option(help: str, *names: str) -> Any:
-    return typer.Option(*names, help=help, show_default=False)
-
-
-Algorithm = Annotated[str | None, _option("What to simulate, e.g. async-sd-feel or sync-sd-feel.")]
-Topology = Annotated[str | None, _option("Graph of the servers: ring, grid, random ..., or a .json or .graphml map.")]
-Psi = Annotated[str | None, _option("Staleness function: inverse, constant, polynomial ...")]
-Mixing = Annotated[str | None, _option("How servers mix: paper or weighted (async), optimal or metropolis (sync).")]
-Servers = Annotated[int | None, _option("Number of edge servers.")]
-Clients = Annotated[int | None, _option("Number of client devices.")]
-Heterogeneity = Annotated[float | None, _option("Gap H: the fastest device over the slowest.")]
-DatasetName = Annotated[str | None, _option("Data: digits, cifar10 ..., a .npz file, or module:function.")]
-DataDir = Annotated[str | None, _option("Folder with data sets, or where they are downloaded to.")]
-ModelName = Annotated[str | None, _option("What is trained: cnn, mlp, logistic, resnet18, or module:function.")]
-Until = Annotated[str | None, _option("Simulated time limit: seconds, or 90s, 30m, 2h, 1d.")]
-Iterations = Annotated[int | None, _option("Limit on the global iterations.")]
-Seed = Annotated[int | None, _option("Names every random stream.")]
-ExecutorName = Annotated[str | None, _option("How training is done: serial or threads (or stub: not at all).")]
-Workers = Annotated[int | None, _option("Jobs at once; 0: as many as there are cores.")]
-Device = Annotated[str | None, _option("auto, cpu, cuda, cuda:N or mps.")]
-Out = Annotated[Path | None, _option("The run's folder; left out: a new one under runs/.")]
-Config = Annotated[Path | None, _option("A scenario file (TOML); see 'asyncfeel init'.")]
-Preset = Annotated[str | None, _option("Start from quick (the default), paper or paper-small.")]
-Set = Annotated[list[str] | None, _option("Any key of the scenario, e.g. --set psi.a=0.5; may be repeated.", "--set")]
-Quiet = Annotated[bool, _option("Print the folder of the run and nothing else.", "--quiet")]
-Json = Annotated[bool, _option("Print the summary as one JSON object and nothing else.", "--json")]
-
-
 @app.callback(invoke_without_command=True)
 def root(
     context: typer.Context,
-    version: Annotated[bool, _option("Print the version and exit.", "--version")] = False,
+    version: Annotated[bool, option("Print the version and exit.", "--version")] = False,
 ) -> None:
     """Asynchronous federated learning at the edge: a simulated clock, real training, everything recorded."""
     if version:
@@ -70,101 +41,36 @@ def root(
 
 
 @app.command()
-def run(
-    algorithm: Algorithm = None,
-    topology: Topology = None,
-    psi: Psi = None,
-    mixing: Mixing = None,
-    servers: Servers = None,
-    clients: Clients = None,
-    heterogeneity: Heterogeneity = None,
-    dataset: DatasetName = None,
-    data_dir: DataDir = None,
-    model: ModelName = None,
-    until: Until = None,
-    iterations: Iterations = None,
-    seed: Seed = None,
-    executor: ExecutorName = None,
-    workers: Workers = None,
-    device: Device = None,
-    out: Out = None,
-    config: Config = None,
-    preset: Preset = None,
-    set_: Set = None,
-    quiet: Quiet = False,
-    json_: Json = False,
-) -> None:
+@taking(flags.scenario, flags.output)
+def run(**arguments: Any) -> None:
     """Simulate and train: shows progress, writes a run folder, ends with a summary."""
-    execute(dict(locals()), train=True)
+    execute(arguments, train=True)
 
 
 @app.command()
-def plan(
-    algorithm: Algorithm = None,
-    topology: Topology = None,
-    psi: Psi = None,
-    mixing: Mixing = None,
-    servers: Servers = None,
-    clients: Clients = None,
-    heterogeneity: Heterogeneity = None,
-    dataset: DatasetName = None,
-    data_dir: DataDir = None,
-    model: ModelName = None,
-    until: Until = None,
-    iterations: Iterations = None,
-    seed: Seed = None,
-    executor: ExecutorName = None,
-    workers: Workers = None,
-    device: Device = None,
-    out: Out = None,
-    config: Config = None,
-    preset: Preset = None,
-    set_: Set = None,
-    quiet: Quiet = False,
-    json_: Json = False,
-) -> None:
+@taking(flags.scenario, flags.output)
+def plan(**arguments: Any) -> None:
     """The same world without training: iterations, staleness and simulated time in a moment."""
-    execute(dict(locals()), train=False)
+    execute(arguments, train=False)
 
 
 @app.command()
+@taking(flags.scenario, flags.output)
 def compare(
-    algorithms: Annotated[str | None, _option("Algorithms to compare, e.g. async-sd-feel,sync-sd-feel.")] = None,
-    seeds: Annotated[str | None, _option("Seeds for every variant: 1..3, or 1,2,5.")] = None,
+    algorithms: Annotated[str | None, option("Algorithms to compare, e.g. async-sd-feel,sync-sd-feel.")] = None,
+    seeds: Annotated[str | None, option("Seeds for every variant: 1..3, or 1,2,5.")] = None,
     target: Annotated[
-        list[str] | None, _option("A test accuracy, e.g. 0.9: when was it reached? A list, or repeated.", "--target")
+        list[str] | None, option("A test accuracy, e.g. 0.9: when was it reached? A list, or repeated.", "--target")
     ] = None,
     vary: Annotated[
         list[str] | None,
-        _option("Any key with its values, e.g. --vary psi.kind=inverse,constant; may be repeated.", "--vary"),
+        option("Any key with its values, e.g. --vary psi.kind=inverse,constant; may be repeated.", "--vary"),
     ] = None,
-    algorithm: Algorithm = None,
-    topology: Topology = None,
-    psi: Psi = None,
-    mixing: Mixing = None,
-    servers: Servers = None,
-    clients: Clients = None,
-    heterogeneity: Heterogeneity = None,
-    dataset: DatasetName = None,
-    data_dir: DataDir = None,
-    model: ModelName = None,
-    until: Until = None,
-    iterations: Iterations = None,
-    seed: Seed = None,
-    executor: ExecutorName = None,
-    workers: Workers = None,
-    device: Device = None,
-    out: Annotated[
-        Path | None, _option("The comparison's folder, new or to be continued; left out: a new one under comparisons/.")
-    ] = None,
-    config: Config = None,
-    preset: Preset = None,
-    set_: Set = None,
-    quiet: Annotated[bool, _option("Print the folder of the comparison and nothing else.", "--quiet")] = False,
-    json_: Annotated[bool, _option("Print the table as one JSON object and nothing else.", "--json")] = False,
+    **arguments: Any,
 ) -> None:
     """Run several variants as a paired comparison: a run each, one table; again: what is finished is skipped."""
-    arguments = dict(locals())
+    asked = arguments | {"algorithms": algorithms, "seeds": seeds, "target": target, "vary": vary}
+    quiet, json_ = arguments["quiet"], arguments["json_"]
     with reported(), interruptible() as stop:
         from asyncfeel.compare import command, progress, runner, summary
         from asyncfeel.recording.manifest import strict
@@ -173,7 +79,7 @@ def compare(
         if not (quiet or json_):
             terminal = console.is_terminal
             view = progress.Screen(console) if terminal else progress.Lines(lambda line: print(line, flush=True))
-        found = runner.compare(command.request(arguments), out, view=view, stop=stop)
+        found = runner.compare(command.request(asked), arguments["out"], view=view, stop=stop)
         if json_:
             print(json.dumps(strict(found.summary())))
         elif quiet:
@@ -207,7 +113,7 @@ def list_(
 def init(
     file: Annotated[Path, typer.Argument(help="Where to write the scenario.")],
     preset: Preset = None,
-    force: Annotated[bool, _option("Overwrite an existing file.", "--force")] = False,
+    force: Annotated[bool, option("Overwrite an existing file.", "--force")] = False,
 ) -> None:
     """Write a commented scenario file to start from."""
     with reported():
@@ -277,37 +183,3 @@ def _view(console: Console, silent: bool) -> "View":
     if silent:
         return Silent()
     return Screen(console) if console.is_terminal else Lines(lambda line: print(line, flush=True))
-
-
-@contextmanager
-def reported() -> Iterator[None]:
-    """Turn asyncfeel's own errors into one line and an exit code: 2 for wrong input, else 1."""
-    try:
-        yield
-    except InputError as error:
-        _fail(error, 2)
-    except AsyncFeelError as error:
-        _fail(error, 1)
-
-
-def _fail(error: AsyncFeelError, code: int) -> NoReturn:
-    print("error:", " ".join(str(error).split()), file=sys.stderr)
-    raise typer.Exit(code)
-
-
-@contextmanager
-def interruptible() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set, so that a run ends cleanly; a second Ctrl-C ends it at once."""
-    stop = threading.Event()
-
-    def request(number: int, frame: object) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    before = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

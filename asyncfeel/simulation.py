@@ -7,12 +7,10 @@ import threading
 import time
 from collections.abc import Coroutine
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
-from functools import cached_property, partial
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-
-from numpy.typing import NDArray
 
 from asyncfeel import catalogue, checks
 from asyncfeel.errors import Interrupted
@@ -21,7 +19,7 @@ from asyncfeel.plugins import made
 from asyncfeel.prepare import Prepared, prepare
 from asyncfeel.progress import Silent, View
 from asyncfeel.recording import folder as folders
-from asyncfeel.recording import tables
+from asyncfeel.result import Result
 from asyncfeel.scenario import Scenario, text
 from asyncfeel.streams import stream
 from asyncfeel.tally import Tally
@@ -34,40 +32,6 @@ if TYPE_CHECKING:
     from asyncfeel.learning.learner import Learner
 
 T = TypeVar("T")
-Columns = dict[str, NDArray[Any]]
-
-
-@dataclass(frozen=True)
-class Result:
-    """A run that has ended: its folder, its summary, and its tables as plain arrays."""
-
-    folder: Path
-    summary: dict[str, Any]
-
-    @cached_property
-    def metrics(self) -> Columns:
-        """Loss and accuracy of the global model over simulated time."""
-        return tables.read(self.folder, "metrics")
-
-    @cached_property
-    def iterations(self) -> Columns:
-        """Every global iteration."""
-        return tables.read(self.folder, "iterations")
-
-    @cached_property
-    def staleness(self) -> Columns:
-        """The staleness and the weight of every server at every iteration."""
-        return tables.read(self.folder, "staleness")
-
-    @cached_property
-    def mixing(self) -> Columns:
-        """The entries of every mixing matrix that differ from the identity."""
-        return tables.read(self.folder, "mixing")
-
-    @cached_property
-    def clients(self) -> Columns:
-        """The clients: their servers, samples and speeds."""
-        return tables.read(self.folder, "clients")
 
 
 def run(
