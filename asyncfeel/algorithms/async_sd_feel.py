@@ -65,7 +65,8 @@ class AsyncSdFeel:
             server.broadcast_until(pace.deadline_s, pace.probe)
             uploads = yield from server.collect()
             yield from server.exchange()
-            gathering.arrive()
+            if self.simultaneous == "together":
+                gathering.arrive()
             updates = yield from federation.join(uploads)
             pace.learn(uploads, updates)
             aggregated = self.aggregate(server, uploads, updates, rate)
