@@ -8,6 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from asyncfeel.jobs import Job, Ready, Update
 from asyncfeel.theory import staleness
@@ -17,6 +18,10 @@ from asyncfeel.world.layout import Layout
 from asyncfeel.world.network import Network
 from asyncfeel.world.profiles import Profiles
 from asyncfeel.world.topology import Topology
+
+# The same examples in every run, and no limit on time: a busy machine must not fail a test.
+settings.register_profile("asyncfeel", deadline=None, derandomize=True, database=None)
+settings.load_profile("asyncfeel")
 
 
 class Local:
