@@ -1,17 +1,23 @@
 """The values that the simulated world and the real training share.
 
 The world describes a piece of training as a frozen `Job` and hands it to an `Executor`; it gets
-an awaitable of an `Update` back. Neither side knows more of the other than this file.
+an awaitable of an `Update` back. The jobs that start together from one model travel as one
+`Broadcast`, whose results are added up as they come: nobody ever holds all of them. Neither side
+knows more of the other than this file.
 
 A model is anything that can be added, subtracted and multiplied by a number: a flat tensor in a
 real run, a float or an array in a test, the number 0 in a plan.
 """
 
-from collections.abc import Awaitable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 Model = Any
+T = TypeVar("T")
 
 EVERYONE = -1
 """The client that stands for all clients: a job of its own trains on all the data in one place."""
@@ -59,8 +65,55 @@ class Probe:
     gradient_done: Model
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Broadcast:
+    """The jobs that start from one model at one instant, as columns: there may be a million."""
+
+    model: Model
+    """The model that all of them were sent."""
+    clients: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    """How many jobs each client had before."""
+    steps: NDArray[np.int64]
+    factors: Callable[[], Sequence[float]]
+    """How much each client's change (w_i - s) counts; asked for only by those who train."""
+    measure_loss: bool = False
+    proximal: float = 0.0
+    rate: float = 1.0
+    probe: bool = False
+    keep: bool = False
+    """Whether the results are wanted one by one as well; they are then all held in memory."""
+
+    def __len__(self) -> int:
+        return len(self.clients)
+
+    def jobs(self) -> Iterator[Job]:
+        """The jobs one by one, in the order of the clients."""
+        options = (self.measure_loss, self.proximal, self.rate, self.probe)
+        for client, number, steps in zip(
+            self.clients.tolist(), self.numbers.tolist(), self.steps.tolist(), strict=True
+        ):
+            yield Job(client, number, self.model, steps, *options)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gathered:
+    """What a broadcast comes to."""
+
+    change: Model
+    """The sum of factor_i (w_i - s), added up in the order of the clients (A38)."""
+    losses: Sequence[float | None] = ()
+    """The clients' losses at the model they were sent, if they were asked for."""
+    updates: Sequence[Update] = ()
+    """The results one by one, if they were to be kept."""
+
+
 class Executor(Protocol):
-    """Runs jobs for real; the simulated clock never sees how long that takes."""
+    """Runs jobs for real; the simulated clock never sees how long that takes.
+
+    It may have a method `broadcast(work)` too, which starts all jobs of a `Broadcast` and gives an
+    awaitable of `Gathered`; folding.py adds up single jobs for those that have none.
+    """
 
     def submit(self, job: Job) -> Awaitable[Update]:
         """Start the job at once, if it can start, and give its result to whoever awaits it."""
@@ -71,14 +124,14 @@ class Executor(Protocol):
         ...
 
 
-class Ready:
+class Ready(Generic[T]):
     """An awaitable that has its result already."""
 
-    __slots__ = ("update",)
+    __slots__ = ("result",)
 
-    def __init__(self, update: Update) -> None:
-        self.update = update
+    def __init__(self, result: T) -> None:
+        self.result = result
 
-    def __await__(self) -> Generator[Any, None, Update]:
-        return self.update
+    def __await__(self) -> Generator[Any, None, T]:
+        return self.result
         yield

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from asyncfeel import catalogue, checks
 from asyncfeel.errors import Interrupted
 from asyncfeel.evaluation import Evaluator, Measurement
-from asyncfeel.plugins import made
+from asyncfeel.plugins import made, supply
 from asyncfeel.prepare import Prepared, prepare
 from asyncfeel.progress import Silent, View
 from asyncfeel.recording import folder as folders
@@ -181,8 +181,10 @@ class Simulation:
         settings, learner = self._scenario.execution, self._prepared.learner
         kind = settings.executor if learner else "stub"
         make = catalogue.find("executor", kind)
-        arguments = (learner, settings.workers, self._stop) if learner else ()
-        return checks.executor(made(f"executor {kind!r}", make, arguments), kind) if learner else make()
+        if learner is None:
+            return make()
+        given = {"learner": learner, "workers": settings.workers, "stop": self._stop}
+        return checks.executor(made(f"executor {kind!r}", make, supply(make, given)), kind)
 
     def _make_federation(self) -> Federation:
         prepared, stop, layout = self._prepared, self._scenario.stop, self._prepared.layout

@@ -10,7 +10,14 @@ import asyncfeel
 PACKAGE = Path(asyncfeel.__file__).parent
 HEAVY = {"torch", "torchvision", "safetensors"}
 SCREEN = {"rich", "typer"}
-FOUNDATION = {"asyncfeel", "asyncfeel.errors", "asyncfeel.jobs", "asyncfeel.streams", "asyncfeel.plugins"}
+FOUNDATION = {
+    "asyncfeel",
+    "asyncfeel.errors",
+    "asyncfeel.jobs",
+    "asyncfeel.folding",
+    "asyncfeel.streams",
+    "asyncfeel.plugins",
+}
 
 
 def sources(*folders: str) -> list[Path]:

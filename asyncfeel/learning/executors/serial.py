@@ -4,7 +4,8 @@ import threading
 
 from torch import Tensor
 
-from asyncfeel.jobs import Job, Ready
+from asyncfeel.folding import Folding
+from asyncfeel.jobs import Broadcast, Gathered, Job, Ready, Update
 from asyncfeel.learning.executors._pending import Pending, finished
 from asyncfeel.learning.learner import Learner
 from asyncfeel.learning.metrics import Metrics
@@ -20,9 +21,16 @@ class Serial:
         self._stop = stop
         self._trainer = learner.trainer(stop)
 
-    def submit(self, job: Job) -> Ready:
+    def submit(self, job: Job) -> Ready[Update]:
         """The job's result, once it has been trained."""
         return Ready(self._trainer.train(job))
+
+    def broadcast(self, work: Broadcast) -> Ready[Gathered]:
+        """What the jobs add up to, once they have been trained."""
+        folding = Folding(work)
+        for place, job in enumerate(work.jobs()):
+            folding.take(place, self._trainer.train(job))
+        return Ready(folding.gathered())
 
     def evaluate(self, flat: Tensor) -> Pending[Metrics]:
         """How good a model is, once that has been found out."""

@@ -9,13 +9,15 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from asyncfeel.errors import InputError
-from asyncfeel.jobs import Job, Update
+from asyncfeel.folding import Folding, Whole
+from asyncfeel.jobs import Broadcast, Job, Update
 from asyncfeel.learning.executors._pending import Pending
 from asyncfeel.learning.learner import Learner
 from asyncfeel.learning.local import Trainer
@@ -39,6 +41,15 @@ class Threads:
     def submit(self, job: Job) -> Pending[Update]:
         """The job's result, later; a free worker begins it at once."""
         return self._later(lambda: self._train(job))
+
+    def broadcast(self, work: Broadcast) -> Whole:
+        """What the jobs add up to, later; each worker adds its results itself."""
+        folding = Folding(work)
+
+        def train(place: int, job: Job) -> None:
+            folding.take(place, self._train(job))
+
+        return Whole(folding, [self._later(partial(train, place, job)) for place, job in enumerate(work.jobs())])
 
     def evaluate(self, flat: Tensor) -> Pending[Metrics]:
         """How good a model is, later."""
