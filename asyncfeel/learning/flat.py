@@ -23,11 +23,11 @@ class FlatModule:
         self.parameters = [p for p in module.parameters() if p.requires_grad]
         frozen = [p for p in module.parameters() if not p.requires_grad]
         moving = [b for b in module.buffers() if b.is_floating_point()]
-        self._entries: list[Tensor] = [*self.parameters, *frozen, *moving]
+        self.entries: list[Tensor] = [*self.parameters, *frozen, *moving]
         self._counters = [(b, b.clone()) for b in module.buffers() if not b.is_floating_point()]
         self.trainable = sum(p.numel() for p in self.parameters)
-        self.vector = torch.cat([entry.detach().reshape(-1) for entry in self._entries])
-        for entry, view in zip(self._entries, self._views(self.vector), strict=True):
+        self.vector = torch.cat([entry.detach().reshape(-1) for entry in self.entries])
+        for entry, view in zip(self.entries, self._views(self.vector), strict=True):
             entry.data = view
 
     def load(self, vector: Tensor) -> None:
@@ -42,13 +42,13 @@ class FlatModule:
 
     def named(self, vector: Tensor) -> dict[str, Tensor]:
         """The vector's pieces under the names of the module's state_dict, as tensors of their own."""
-        pieces = dict(zip(map(id, self._entries), self._views(vector), strict=True))
+        pieces = dict(zip(map(id, self.entries), self._views(vector), strict=True))
         state = self.module.state_dict(keep_vars=True)
         return {name: pieces.get(id(tensor), tensor).detach().clone() for name, tensor in state.items()}
 
     def _views(self, vector: Tensor) -> list[Tensor]:
-        sizes = [math.prod(entry.shape) for entry in self._entries]
-        return [piece.view(entry.shape) for piece, entry in zip(torch.split(vector, sizes), self._entries, strict=True)]
+        sizes = [math.prod(entry.shape) for entry in self.entries]
+        return [piece.view(entry.shape) for piece, entry in zip(torch.split(vector, sizes), self.entries, strict=True)]
 
 
 def _refuse_randomness(module: nn.Module) -> None:

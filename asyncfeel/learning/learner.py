@@ -18,11 +18,15 @@ from asyncfeel.learning import losses, samples
 from asyncfeel.learning.cost import BITS, count_flops, count_parameters
 from asyncfeel.learning.datasets.values import Dataset
 from asyncfeel.learning.evaluation import Evaluator
+from asyncfeel.learning.feed import Feed
 from asyncfeel.learning.flat import FlatModule
+from asyncfeel.learning.intraop import one_thread
 from asyncfeel.learning.local import Trainer
 from asyncfeel.learning.metrics import Metrics
 from asyncfeel.learning.partition import Partition
 from asyncfeel.learning.settings import Training
+from asyncfeel.learning.stacked.agreement import disagreement
+from asyncfeel.learning.stacked.stack import Stack, reason
 from asyncfeel.streams import key, stream
 
 Shape = tuple[int, ...]
@@ -53,6 +57,7 @@ class Learner:
         self._template = build(dataset, model, seed)
         self._loss = losses.of(dataset, device)
         self._train, self._test = samples.of(dataset, device)
+        self.feed = Feed(self._train, partition, training, seed)
         self._train_rows = self._sampled(train_sample)
         self._evaluator = Evaluator(self._module(), self._loss)
 
@@ -62,7 +67,20 @@ class Learner:
 
     def trainer(self, stop: threading.Event) -> Trainer:
         """A new trainer, for one worker; it gives up when `stop` is set."""
-        return Trainer(self._module(), self._train, self._partition, self._loss, self._training, self._seed, stop)
+        return Trainer(self._module(), self.feed, self._loss, stop)
+
+    def stack(self) -> Stack:
+        """A new stack of models that are trained together, for one worker; `unstackable` must be nothing."""
+        return Stack(self._template, self._loss, self._training, self.device)
+
+    @cached_property
+    def unstackable(self) -> str | None:
+        """Why models of this kind cannot be trained in a stack; nothing if they can."""
+        found = reason(self._template)
+        if found is None:
+            with one_thread():
+                found = disagreement(self, self.trainer(threading.Event()))
+        return found
 
     def evaluate(self, flat: Tensor, stop: threading.Event | None = None) -> Metrics:
         """How good a model is; may be called from any thread, and gives up when `stop` is set."""

@@ -14,17 +14,12 @@ from torch import Tensor
 
 from asyncfeel.errors import Interrupted
 from asyncfeel.jobs import Job, Probe, Update
-from asyncfeel.learning import augment, batches
 from asyncfeel.learning.evaluation import mean_loss
+from asyncfeel.learning.feed import Feed
 from asyncfeel.learning.flat import FlatModule
 from asyncfeel.learning.losses import Loss
-from asyncfeel.learning.partition import Partition
-from asyncfeel.learning.samples import Samples
-from asyncfeel.learning.settings import Training
-from asyncfeel.streams import stream
 
 Tensors = tuple[Tensor, ...] | list[Tensor]
-VALUES_AT_ONCE = 500_000
 PROBED_AT_ONCE = 100_000
 """Values of the inputs of one piece of a probe: fewer, for its activations are kept until the gradient is there."""
 
@@ -35,26 +30,22 @@ class Trainer:
     def __init__(
         self,
         model: FlatModule,
-        samples: Samples,
-        partition: Partition,
+        feed: Feed,
         loss: Loss,
-        training: Training,
-        seed: int,
         stop: threading.Event,
     ) -> None:
         self._model = model
-        self._samples = samples
-        self._partition = partition
+        self._feed = feed
+        self._samples = feed.samples
         self._loss = loss
-        self._training = training
-        self._seed = seed
+        self._training = feed.training
         self._stop = stop
         self._values = [parameter.detach() for parameter in model.parameters]
 
     def train(self, job: Job) -> Update:
         """The client's model after the job's steps, and what else the job asks for."""
+        loss = self.measure(job) if job.measure_loss else None
         self._model.load(job.model)
-        loss = self._measure(job) if job.measure_loss else None
         if not job.probe:
             self._descend(job)
             return Update(self._model.read(), loss)
@@ -64,8 +55,10 @@ class Trainer:
         loss_done, gradient_done = self._explore(job)
         return Update(model, loss, Probe(loss_sent, loss_done, gradient_sent, gradient_done))
 
-    def _measure(self, job: Job) -> float:
-        return mean_loss(self._model.module, self._loss, self._samples, self._own(job))
+    def measure(self, job: Job) -> float:
+        """The client's loss over its own data at the model that it was sent."""
+        self._model.load(job.model)
+        return mean_loss(self._model.module, self._loss, self._samples, self._feed.own(job))
 
     def _explore(self, job: Job) -> tuple[float, Tensor]:
         """The client's plain loss F_i and its gradient over all its data, at the present model, which stays as it is.
@@ -77,7 +70,7 @@ class Trainer:
         """
         module, trainable = self._model.module.train(), self._model.trainable
         start, gradient, total = self._model.read(), torch.zeros_like(self._model.vector), 0.0
-        rows = self._own(job)
+        rows = self._feed.own(job)
         for piece in self._pieces(rows):
             self._heed_stop()
             raw, labels = self._samples.take(piece)
@@ -129,29 +122,10 @@ class Trainer:
         torch._foreach_add_(self._values, change, alpha=-rate)
 
     def _batches(self, job: Job) -> Iterator[tuple[Tensor, Tensor]]:
-        own = self._partition.rows(job.client)
-        rng = stream(self._seed, "batches", job.client, job.number)
-        rows = self._rows(own[batches.draw(rng, len(own), job.steps, self._training.batch)])
-        moves = self._moves(job, rows.shape[1]) if self._training.augment else None
-        together = max(1, VALUES_AT_ONCE // (self._samples.values * rows.shape[1]))
+        rows, moves = self._feed.rows(job), self._feed.moves(job)
+        size = rows.shape[1]
+        together = self._feed.at_once(size)
         for first in range(0, job.steps, together):
             some = slice(first, first + together)
-            yield from self._gather(rows[some], None if moves is None else moves[some])
-
-    def _gather(self, rows: Tensor, moves: Tensor | None) -> Iterator[tuple[Tensor, Tensor]]:
-        """The inputs and labels of some consecutive steps."""
-        raw, labels = self._samples.take(rows.reshape(-1))
-        if moves is not None:
-            raw = augment.apply(raw, moves.reshape(-1, moves.shape[2]))
-        size = rows.shape[1]
-        return zip(torch.split(self._samples.inputs(raw), size), torch.split(labels, size), strict=True)
-
-    def _moves(self, job: Job, batch: int) -> Tensor:
-        return self._rows(augment.draw(stream(self._seed, "augment", job.client, job.number), job.steps, batch))
-
-    def _own(self, job: Job) -> Tensor:
-        """All rows of the job's client, or of everyone."""
-        return self._rows(self._partition.rows(job.client).copy())
-
-    def _rows(self, numbers: batches.Rows) -> Tensor:
-        return torch.from_numpy(numbers).to(self._samples.device)
+            inputs, labels = self._feed.gather(rows[some], None if moves is None else moves[some])
+            yield from zip(torch.split(inputs, size), torch.split(labels, size), strict=True)

@@ -87,7 +87,7 @@ def test_steps_gathered_together_or_one_by_one_are_the_same(make, stop, monkeypa
     learner = make(models.cnn)
     job = Job(4, 1, learner.initial(), 7)
     together = learner.trainer(stop).train(job).model
-    monkeypatch.setattr("asyncfeel.learning.local.VALUES_AT_ONCE", 1)
+    monkeypatch.setattr("asyncfeel.learning.feed.VALUES_AT_ONCE", 1)
     assert torch.equal(learner.trainer(stop).train(job).model, together)
 
 
@@ -328,7 +328,7 @@ def test_threads_give_the_bits_of_serial_whatever_the_job_asks_for(make, stop, m
     serial, threads = Serial(learner, 0, stop), Threads(learner, 3, stop)
     pending = [threads.submit(job) for job in jobs]
     for job, other in zip(jobs, pending, strict=True):
-        one, two = serial.submit(job).update, other.result()
+        one, two = serial.submit(job).result, other.result()
         assert torch.equal(one.model, two.model)
         assert one.loss == two.loss
         assert (one.probe is not None) == (two.probe is not None) == job.probe

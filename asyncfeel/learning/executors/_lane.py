@@ -1,0 +1,175 @@
+"""A lane: jobs that one worker trains as a stack, each dropping out when its steps are done.
+
+What a lane does depends on the order of the jobs it is given and on how far it is told to go, never
+on the clock. So the jobs that share a call are always the same ones, and a run repeats to the bit.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from asyncfeel.errors import Interrupted
+from asyncfeel.jobs import Job, Update
+from asyncfeel.learning.learner import Learner
+from asyncfeel.learning.local import Trainer
+
+
+@dataclass(eq=False)
+class Ticket:
+    """A job under way: what is left of it, and who gets its result."""
+
+    job: Job
+    deliver: Callable[[Update], None]
+    lane: "Lane | None" = None
+    left: int = 0
+    """Steps that are still to be done."""
+    done: bool = False
+    loss: float | None = None
+    rows: Tensor = field(default_factory=lambda: torch.empty(0))
+    moves: Tensor | None = None
+
+    def finish(self, update: Update) -> None:
+        """Hand the result over."""
+        self.done = True
+        self.deliver(update)
+
+
+class Lane:
+    """One stack with the jobs in it, all of one batch size, and those that wait for a place."""
+
+    def __init__(self, learner: Learner, batch: int, places: int, stop: threading.Event) -> None:
+        self._stack = learner.stack()
+        self._feed = learner.feed
+        self._batch = batch
+        self._most = places
+        self._stop = stop
+        self._make_trainer: Callable[[], Trainer] = lambda: learner.trainer(stop)
+        self._trainer: Trainer | None = None
+        self._inside: list[Ticket] = []
+        self._waiting: deque[Ticket] = deque()
+        self.load = 0
+        """Steps that are still to be done by all its jobs."""
+
+    def add(self, ticket: Ticket) -> None:
+        """Take a job; it begins when the lane is told to go on."""
+        ticket.lane, ticket.left = self, ticket.job.steps
+        self._waiting.append(ticket)
+        self.load += ticket.left
+
+    def steps_to(self, needed: Collection[Ticket]) -> int:
+        """The steps after which these jobs are done, if all that wait find a place."""
+        return max((ticket.left for ticket in needed if ticket.lane is self), default=0)
+
+    def advance(self, needed: Collection[Ticket], steps: int) -> None:
+        """Train all jobs for so many steps, and on until the needed ones are done."""
+        own = {id(ticket): ticket for ticket in needed if ticket.lane is self and not ticket.done}
+        self._waiting = deque(sorted(self._waiting, key=lambda ticket: id(ticket) not in own))
+        while steps > 0 or any(not ticket.done for ticket in own.values()):
+            self._admit()
+            if not self._inside:
+                return
+            steps -= self._run(steps if steps > 0 else self.steps_to(own.values()))
+
+    def _admit(self) -> None:
+        """Give free places to jobs that wait."""
+        while self._waiting and len(self._inside) < self._most:
+            ticket = self._waiting.popleft()
+            job = ticket.job
+            if job.probe or not job.steps:
+                self._alone(ticket)
+                continue
+            if job.measure_loss:
+                ticket.loss = self._one().measure(job)
+            ticket.rows, ticket.moves = self._feed.rows(job), self._feed.moves(job)
+            place = len(self._inside)
+            if place == self._stack.places:
+                self._stack.reserve(min(self._most, max(place + len(self._waiting) + 1, 2 * place)))
+            self._stack.load(place, job.model, job.rate, job.proximal)
+            self._inside.append(ticket)
+
+    def _alone(self, ticket: Ticket) -> None:
+        """Train a job that asks for more than steps by itself."""
+        update = self._one().train(ticket.job)
+        self.load -= ticket.left
+        ticket.left = 0
+        ticket.finish(update)
+
+    def _one(self) -> Trainer:
+        self._trainer = self._trainer or self._make_trainer()
+        return self._trainer
+
+    def _run(self, most: int) -> int:
+        """Train what is inside for at most so many steps; less, if places become free that others wait for."""
+        lefts = sorted(ticket.left for ticket in self._inside)
+        steps = min(most, lefts[len(lefts) // 4] if self._waiting else lefts[-1])
+        self._order(steps)
+        actives = [sum(left > step for left in lefts) for step in range(steps)]
+        for first, counts in self._portions(actives):
+            self._train(first, counts)
+        self._leave(steps)
+        return steps
+
+    def _order(self, steps: int) -> None:
+        """Move the jobs that end within so many steps to the end, the first to end last."""
+        inside = self._inside
+        ending = sorted((ticket for ticket in inside if ticket.left <= steps), key=lambda ticket: -ticket.left)
+        for place, ticket in enumerate(ending, start=len(inside) - len(ending)):
+            now = inside.index(ticket)
+            self._stack.swap(place, now)
+            inside[place], inside[now] = inside[now], inside[place]
+
+    def _portions(self, actives: list[int]) -> list[tuple[int, list[int]]]:
+        """The steps in portions whose inputs are gathered at once: the first step, and the jobs at each."""
+        most = self._feed.at_once(self._batch)
+        portions: list[tuple[int, list[int]]] = []
+        room = 0
+        for step, active in enumerate(actives):
+            if active > room:
+                portions.append((step, []))
+                room = max(most, active)
+            portions[-1][1].append(active)
+            room -= active
+        return portions
+
+    def _train(self, first: int, counts: list[int]) -> None:
+        """Train some consecutive steps, of which each has so many jobs."""
+        inputs, labels = self._feed.gather(*self._drawn(first, counts))
+        sizes = [count * self._batch for count in counts]
+        pieces = zip(counts, torch.split(inputs, sizes), torch.split(labels, sizes), strict=True)
+        for count, some, theirs in pieces:
+            if self._stop.is_set():
+                raise Interrupted("training was interrupted")
+            if count != self._stack.active:
+                self._stack.focus(count)
+            self._stack.step(some, theirs)
+
+    def _drawn(self, first: int, counts: list[int]) -> tuple[Tensor, Tensor | None]:
+        """The rows (and moves) of these steps, job after job within each step."""
+        jobs = self._inside[: counts[0]]
+        starts = [ticket.job.steps - ticket.left + first for ticket in jobs]
+        keep = torch.arange(len(jobs)) < torch.tensor(counts)[:, None]
+
+        def lay(draws: list[Tensor]) -> Tensor:
+            block = draws[0].new_zeros(len(counts), len(jobs), *draws[0].shape[1:])
+            for place, (draw, start) in enumerate(zip(draws, starts, strict=True)):
+                some = draw[start : start + len(counts)]
+                block[: len(some), place] = some
+            return block[keep]
+
+        rows = lay([ticket.rows for ticket in jobs])
+        moves = [ticket.moves for ticket in jobs if ticket.moves is not None]
+        return rows, lay(moves) if moves else None
+
+    def _leave(self, steps: int) -> None:
+        """Count the steps as done and hand over the jobs that have ended."""
+        self.load -= sum(min(steps, ticket.left) for ticket in self._inside)
+        for ticket in self._inside:
+            ticket.left = max(0, ticket.left - steps)
+        while self._inside and not self._inside[-1].left:
+            ticket = self._inside.pop()
+            ticket.finish(Update(self._stack.read(len(self._inside)), ticket.loss))
+        self._stack.focus(len(self._inside))

@@ -1,0 +1,65 @@
+"""Which samples a job trains on, and how they become inputs: the same for every way to train.
+
+All draws come from streams named by the client and the number of its job, so that a job sees the
+same batches in the same order whoever trains it, and whatever is trained beside it.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from asyncfeel.jobs import Job
+from asyncfeel.learning import augment, batches
+from asyncfeel.learning.partition import Partition
+from asyncfeel.learning.samples import Samples
+from asyncfeel.learning.settings import Training
+from asyncfeel.streams import stream
+
+VALUES_AT_ONCE = 500_000
+"""Values of the inputs that are gathered at once: enough to pay for the calls, few enough for the cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class Feed:
+    """The batches of all jobs of a run, on one device."""
+
+    samples: Samples
+    partition: Partition
+    training: Training
+    seed: int
+
+    def batch(self, job: Job) -> int:
+        """How many samples a batch of this job has: a client with few uses all of them."""
+        return min(self.training.batch, len(self.partition.rows(job.client)))
+
+    def rows(self, job: Job) -> Tensor:
+        """The rows of the job's batches, (steps, batch), on the CPU."""
+        own = self.partition.rows(job.client)
+        rng = stream(self.seed, "batches", job.client, job.number)
+        return torch.from_numpy(own[batches.draw(rng, len(own), job.steps, self.training.batch)])
+
+    def moves(self, job: Job) -> Tensor | None:
+        """The flips and shifts of the job's images, (steps, batch, 3), on the CPU; nothing without augmentation."""
+        if not self.training.augment:
+            return None
+        rng = stream(self.seed, "augment", job.client, job.number)
+        return torch.from_numpy(augment.draw(rng, job.steps, self.batch(job)))
+
+    def gather(self, rows: Tensor, moves: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Inputs and labels of these rows, one after another; all have moves, or none has."""
+        raw, labels = self.samples.take(self._there(rows.reshape(-1)))
+        if moves is not None:
+            raw = augment.apply(raw, self._there(moves.reshape(-1, moves.shape[-1])))
+        return self.samples.inputs(raw), labels
+
+    def own(self, job: Job) -> Tensor:
+        """All rows of the job's client, or of everyone, on the device."""
+        return self._there(torch.from_numpy(self.partition.rows(job.client).copy()))
+
+    def at_once(self, batch: int) -> int:
+        """How many batches of that size are gathered at once."""
+        return max(1, VALUES_AT_ONCE // (self.samples.values * batch))
+
+    def _there(self, numbers: Tensor) -> Tensor:
+        return numbers.to(self.samples.device, non_blocking=True)

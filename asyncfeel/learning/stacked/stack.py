@@ -1,0 +1,183 @@
+"""A stack: n models of one kind that are trained together, a step of all of them at a time.
+
+Every tensor of the model is kept for all places of the stack in one buffer with a leading axis.
+The models that are trained now are always the first ones, so the end of a job only makes the view
+shorter: no masks, no idle work, no Python per model and step.
+"""
+
+import copy
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from asyncfeel.learning.flat import FlatModule
+from asyncfeel.learning.losses import CROSS_ENTROPY, Loss
+from asyncfeel.learning.settings import Training
+from asyncfeel.learning.stacked.chain import chain
+from asyncfeel.learning.stacked.layers import STACKED, Layer, obstacle
+
+Tensors = tuple[Tensor, ...] | list[Tensor]
+
+
+class Stack:
+    """Places for models of one kind; the first `active` of them are trained by `step`."""
+
+    def __init__(self, template: nn.Module, loss: Loss, training: Training, device: torch.device) -> None:
+        """The template must have no `reason` against it."""
+        original = FlatModule(copy.deepcopy(template), device)
+        self._shapes = [entry.shape for entry in original.entries]
+        self._sizes = [entry.numel() for entry in original.entries]
+        self._trained = len(original.parameters)
+        self.module, self._slots = stacked(original)
+        self.module.train()
+        self._loss, self._training, self._device = loss, training, device
+        everything = self._trained == len(self._shapes)
+        self._chain = chain(self.module) if loss is CROSS_ENTROPY and everything and not training.momentum else None
+        self.places = 0
+        self.active = 0
+        self._values: list[Tensor] = []
+        self._velocity: list[Tensor] = []
+        self._sent: list[Tensor] = []
+        self._rates: list[float] = []
+        self._pulls: list[float] = []
+
+    def reserve(self, places: int) -> None:
+        """Have at least so many places; what is in those that there are stays."""
+        if places <= self.places:
+            return
+        self._values = self._grown(self._values, places, self._shapes)
+        trained = self._shapes[: self._trained]
+        if self._training.momentum:
+            self._velocity = self._grown(self._velocity, places, trained)
+        if self._sent:
+            self._sent = self._grown(self._sent, places, trained)
+        more = places - self.places
+        self._rates += [1.0] * more
+        self._pulls += [0.0] * more
+        self.places = places
+        self.focus(self.active)
+
+    def _grown(self, buffers: list[Tensor], places: int, shapes: Sequence[torch.Size]) -> list[Tensor]:
+        grown = [torch.zeros(places, *shape, device=self._device) for shape in shapes]
+        for new, old in zip(grown, buffers, strict=False):
+            new[: len(old)].copy_(old)
+        return grown
+
+    def load(self, place: int, vector: Tensor, rate: float, pull: float) -> None:
+        """Put a model into a place, with what its learning rate is multiplied by and its pull to the start."""
+        for value, piece in zip(self._values, torch.split(vector, self._sizes), strict=True):
+            value[place].view(-1).copy_(piece)
+        for velocity in self._velocity:
+            velocity[place].zero_()
+        self._rates[place], self._pulls[place] = rate, pull
+        if pull:
+            self._sent = self._sent or self._grown([], self.places, self._shapes[: self._trained])
+            for sent, value in zip(self._sent, self._values, strict=False):
+                sent[place].copy_(value[place])
+
+    def read(self, place: int) -> Tensor:
+        """The model in a place, as a new vector."""
+        return torch.cat([value[place].reshape(-1) for value in self._values])
+
+    def swap(self, one: int, other: int) -> None:
+        """Exchange the models of two places."""
+        if one == other:
+            return
+        for buffer in (*self._values, *self._velocity, *self._sent):
+            kept = buffer[one].clone()
+            buffer[one].copy_(buffer[other])
+            buffer[other].copy_(kept)
+        for numbers in (self._rates, self._pulls):
+            numbers[one], numbers[other] = numbers[other], numbers[one]
+
+    def focus(self, active: int) -> None:
+        """Train the first so many places from now on."""
+        self.active = active
+        self._now = [value[:active] for value in self._values]
+        self._parameters = [value.detach().requires_grad_() for value in self._now[: self._trained]]
+        for index, slots in enumerate(self._slots):
+            tensor = self._parameters[index] if index < self._trained else self._now[index]
+            for layer, name in slots:
+                layer.place(name, tensor)
+        self._rate = self._per_model(self._rates, self._training.learning_rate)
+        self._pull = self._per_model(self._pulls, 1.0)
+        self._direct = self._chain if self._writes_out() else None
+        if self._direct and active:
+            decay = self._training.weight_decay
+            rate = self._rate if isinstance(self._rate, float) else self._rate[0].view(-1, 1, 1)
+            self._direct.focus(rate, rate * decay if isinstance(rate, float) else 0.0)
+
+    def _writes_out(self) -> bool:
+        """Whether the active models can be trained with the gradient written out."""
+        return not self._pull and (isinstance(self._rate, float) or not self._training.weight_decay)
+
+    def _per_model(self, numbers: Sequence[float], factor: float) -> float | list[Tensor]:
+        """One number if all active models share it, else for each trained tensor one that fits its shape."""
+        own = [number * factor for number in numbers[: self.active]]
+        if len(set(own)) <= 1:
+            return own[0] if own else 0.0
+        column = torch.tensor(own, device=self._device)
+        return [column.view(-1, *[1] * len(shape)) for shape in self._shapes[: self._trained]]
+
+    def step(self, inputs: Tensor, labels: Tensor) -> None:
+        """One mini-batch step of every active model; their batches follow one another."""
+        if self._direct:
+            self._direct.step(inputs, labels)
+        else:
+            self._differentiate(inputs, labels)
+
+    def _differentiate(self, inputs: Tensor, labels: Tensor) -> None:
+        value = self._loss.sum(self.module(inputs), labels) * (self.active / len(labels))
+        change: Tensors = torch.autograd.grad(value, self._parameters, materialize_grads=True)
+        now, settings = self._now[: self._trained], self._training
+        if self._pull:
+            drift = torch._foreach_sub(now, [sent[: self.active] for sent in self._sent])
+            change = _plus(change, drift, self._pull)
+        if settings.weight_decay:
+            change = torch._foreach_add(change, now, alpha=settings.weight_decay)
+        if settings.momentum:
+            velocity = [one[: self.active] for one in self._velocity]
+            torch._foreach_mul_(velocity, settings.momentum)
+            torch._foreach_add_(velocity, change)
+            change = velocity
+        if isinstance(self._rate, float):
+            torch._foreach_add_(now, change, alpha=-self._rate)
+        else:
+            torch._foreach_sub_(now, torch._foreach_mul(change, self._rate))
+
+
+def _plus(change: Tensors, other: Tensors, factor: float | list[Tensor]) -> Tensors:
+    if isinstance(factor, float):
+        return torch._foreach_add(change, other, alpha=factor)
+    return torch._foreach_add(change, torch._foreach_mul(other, factor))
+
+
+def reason(template: nn.Module) -> str | None:
+    """Why models of this kind cannot be stacked; nothing if their layers allow it."""
+    for name, part in template.named_modules():
+        where = f"its part {name!r}" if name else "it"
+        if part._forward_hooks or part._forward_pre_hooks or part._backward_hooks:
+            return f"{where} has hooks"
+        tensors = [*part.parameters(recurse=False), *part.buffers(recurse=False)]
+        why = obstacle(part) if tensors or isinstance(part, nn.modules.batchnorm._BatchNorm) else None
+        if why:
+            return f"{where}: {why}"
+    return None
+
+
+def stacked(original: FlatModule) -> tuple[nn.Module, list[list[tuple[Layer, str]]]]:
+    """The module with stacked layers in place of its own, and for each tensor the layers that use it."""
+    slots: dict[int, list[tuple[Layer, str]]] = {id(entry): [] for entry in original.entries}
+    made: dict[int, Layer] = {}
+    for part in list(original.module.modules()):
+        if type(part) in STACKED and part.state_dict():
+            layer = made[id(part)] = STACKED[type(part)](part)
+            for name in layer.names:
+                slots[id(getattr(part, name))].append((layer, name))
+    for part in list(original.module.modules()):
+        for name, child in part._modules.items():
+            if id(child) in made:
+                part._modules[name] = made[id(child)]
+    root = made.get(id(original.module), original.module)
+    return root, [slots[id(entry)] for entry in original.entries]
