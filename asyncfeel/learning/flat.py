@@ -13,6 +13,8 @@ from torch import Tensor, nn
 
 from asyncfeel.errors import InputError
 
+IMAGES = 4
+
 
 class FlatModule:
     """A module whose parameters and floating buffers are views into one vector of its own."""
@@ -26,9 +28,9 @@ class FlatModule:
         self.entries: list[Tensor] = [*self.parameters, *frozen, *moving]
         self._counters = [(b, b.clone()) for b in module.buffers() if not b.is_floating_point()]
         self.trainable = sum(p.numel() for p in self.parameters)
-        self.vector = torch.cat([entry.detach().reshape(-1) for entry in self.entries])
-        for entry, view in zip(self.entries, self._views(self.vector), strict=True):
-            entry.data = view
+        self.vector = torch.empty(sum(entry.numel() for entry in self.entries), device=device)
+        for entry, view in zip(self.entries, self.views(self.vector), strict=True):
+            entry.data = view.copy_(entry.detach())
 
     def load(self, vector: Tensor) -> None:
         """Make the module the model that the vector describes, whatever the module did before."""
@@ -42,13 +44,31 @@ class FlatModule:
 
     def named(self, vector: Tensor) -> dict[str, Tensor]:
         """The vector's pieces under the names of the module's state_dict, as tensors of their own."""
-        pieces = dict(zip(map(id, self.entries), self._views(vector), strict=True))
+        pieces = dict(zip(map(id, self.entries), self.views(vector), strict=True))
         state = self.module.state_dict(keep_vars=True)
-        return {name: pieces.get(id(tensor), tensor).detach().clone() for name, tensor in state.items()}
+        return {
+            name: pieces.get(id(tensor), tensor).detach().clone(memory_format=torch.contiguous_format)
+            for name, tensor in state.items()
+        }
 
-    def _views(self, vector: Tensor) -> list[Tensor]:
+    def views(self, vector: Tensor) -> list[Tensor]:
+        """The vector's pieces in the shapes of the parameters and buffers, as views of it."""
         sizes = [math.prod(entry.shape) for entry in self.entries]
-        return [piece.view(entry.shape) for piece, entry in zip(torch.split(vector, sizes), self.entries, strict=True)]
+        return [
+            _shaped(piece, entry.shape) for piece, entry in zip(torch.split(vector, sizes), self.entries, strict=True)
+        ]
+
+
+def _shaped(piece: Tensor, shape: torch.Size) -> Tensor:
+    """A piece of a vector in a shape; weights of convolutions over images lie channels last.
+
+    Then whatever follows a convolution is channels last too, where convolutions and pooling are
+    faster, also for images of one channel, whose own layout says nothing.
+    """
+    if len(shape) != IMAGES:
+        return piece.view(shape)
+    out, into, height, width = shape
+    return piece.view(out, height, width, into).permute(0, 3, 1, 2)
 
 
 def _refuse_randomness(module: nn.Module) -> None:

@@ -5,9 +5,10 @@ shared, a module, is copied for each trainer.
 """
 
 import copy
+import dataclasses
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import torch
@@ -46,10 +47,13 @@ class Learner:
         seed: int,
         device: torch.device,
         train_sample: int = 2000,
+        devices: Sequence[torch.device] = (),
     ) -> None:
+        """Models live on `device`; workers are spread over `devices`, which are that one if none are given."""
         if training.augment and dataset.shape[2:] != (COLOURS,):
             raise InputError("augment is for colour images, and these samples are none: leave it out")
         self.device = device
+        self.devices = list(devices) or [device]
         self._dataset = dataset
         self._partition = partition
         self._training = training
@@ -58,6 +62,7 @@ class Learner:
         self._loss = losses.of(dataset, device)
         self._train, self._test = samples.of(dataset, device)
         self.feed = Feed(self._train, partition, training, seed)
+        self._copies = {one: self._on(one) for one in self.devices}
         self._train_rows = self._sampled(train_sample)
         self._evaluator = Evaluator(self._module(), self._loss)
 
@@ -65,9 +70,16 @@ class Learner:
         """The model at the start, which depends on the seed and on nothing else."""
         return self._module().read()
 
-    def trainer(self, stop: threading.Event) -> Trainer:
-        """A new trainer, for one worker; it gives up when `stop` is set."""
-        return Trainer(self._module(), self.feed, self._loss, stop)
+    def trainer(self, stop: threading.Event, worker: int = 0) -> Trainer:
+        """A new trainer, for one worker, on its device; it gives up when `stop` is set."""
+        device = self.devices[worker % len(self.devices)]
+        return Trainer(FlatModule(copy.deepcopy(self._template), device), *self._copies[device], stop)
+
+    def _on(self, device: torch.device) -> tuple[Feed, losses.Loss]:
+        """Data and loss on a device."""
+        if device == self.device:
+            return self.feed, self._loss
+        return dataclasses.replace(self.feed, samples=self._train.to(device)), losses.of(self._dataset, device)
 
     def stack(self) -> Stack:
         """A new stack of models that are trained together, for one worker; `unstackable` must be nothing."""

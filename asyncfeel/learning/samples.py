@@ -46,6 +46,11 @@ class Samples:
         """The raw samples and the labels of some rows."""
         return self.raw.index_select(0, rows), self.labels.index_select(0, rows)
 
+    def to(self, device: torch.device) -> "Samples":
+        """The same samples on a device."""
+        centre, scale = (None if one is None else one.to(device) for one in (self.centre, self.scale))
+        return Samples(self.raw.to(device), self.labels.to(device), centre, scale)
+
     def inputs(self, raw: Tensor) -> Tensor:
         """Raw samples as a model takes them: normalised, channels first."""
         numbers = raw if self.centre is None or self.scale is None else (raw - self.centre).mul_(self.scale)

@@ -15,7 +15,7 @@ def test_cpu_and_auto():
 
 @pytest.mark.parametrize("name", ["gpu", "cpu:0", "cuda:", "cuda:x", "cuda:-1", ""])
 def test_unknown_names_are_refused_with_the_known_ones(name: str):
-    with pytest.raises(InputError, match=r"is unknown: there are auto, cpu, cuda, cuda:N or mps"):
+    with pytest.raises(InputError, match=r"is unknown: there are auto, cpu, cuda, cuda:N, cuda:all or mps"):
         choose(name)
 
 

@@ -27,12 +27,13 @@ def test_the_module_computes_what_it_computed_before():
     module = network()
     x = torch.randn(2, 1, 8, 8)
     expected = copy.deepcopy(module).eval()(x)
-    assert torch.equal(FlatModule(module).module.eval()(x), expected)
+    assert torch.allclose(FlatModule(module).module.eval()(x), expected, rtol=1e-4, atol=1e-6)
 
 
 def test_the_vector_is_parameters_then_floating_buffers():
     module = network()
     parts = [*module.parameters(), module[1].running_mean, module[1].running_var]
+    parts[0] = parts[0].permute(0, 2, 3, 1)
     flat = FlatModule(copy.deepcopy(module))
     assert torch.equal(flat.vector, torch.cat([part.detach().reshape(-1) for part in parts]))
     assert flat.trainable == sum(p.numel() for p in module.parameters())
@@ -72,7 +73,17 @@ def test_names_are_those_of_the_state_dict_and_load_into_a_plain_module():
     flat.load(vector)
     module.load_state_dict(flat.named(vector), strict=True)
     x = torch.randn(2, 1, 8, 8)
-    assert torch.equal(module.eval()(x), flat.module.eval()(x))
+    assert torch.allclose(module.eval()(x), flat.module.eval()(x), rtol=1e-4, atol=1e-4)
+    assert all(tensor.is_contiguous() for tensor in flat.named(vector).values())
+
+
+def test_convolutions_over_images_lie_channels_last():
+    flat = FlatModule(nn.Sequential(nn.Conv2d(3, 5, 2), nn.Conv1d(2, 2, 3)))
+    weight = flat.module[0].weight
+    assert weight.is_contiguous(memory_format=torch.channels_last)
+    assert weight.data_ptr() == flat.vector.data_ptr()
+    x = torch.randn(2, 3, 6, 6)
+    assert flat.module[0](x).is_contiguous(memory_format=torch.channels_last)
 
 
 def test_tied_weights_are_one_piece_with_two_names():

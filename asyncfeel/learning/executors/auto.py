@@ -47,6 +47,7 @@ class Auto:
         self.submit: Callable[..., Any] = self._chosen.submit
         self.broadcast: Callable[..., Any] = self._chosen.broadcast
         self.workers: int = self._chosen.workers
+        self.busy = self._chosen.busy
         self.note: str | None = getattr(self._chosen, "note", None)
 
     def evaluate(self, flat: torch.Tensor) -> Any:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from asyncfeel.folding import Folding
 from asyncfeel.jobs import Broadcast, Gathered, Job, Update
+from asyncfeel.learning.executors._busy import Busy
 from asyncfeel.learning.executors._lane import Lane, Ticket
 from asyncfeel.learning.executors._pending import Pending
 from asyncfeel.learning.executors.threads import Threads, usable
@@ -43,6 +44,7 @@ class Batched:
         self._lanes: dict[int, list[Lane]] = {}
         self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="asyncfeel")
         self._tester = ThreadPoolExecutor(1, thread_name_prefix="asyncfeel-test")
+        self.busy = self._single.busy if self._single else Busy()
         self._running: list[Future[None]] = []
 
     def submit(self, job: Job) -> "Awaited[Update] | Pending[Update]":
@@ -62,7 +64,7 @@ class Batched:
 
     def evaluate(self, flat: Tensor) -> Pending[Metrics]:
         """How good a model is, later, beside the training."""
-        return Pending(self._tester.submit(self._learner.evaluate, flat, self._stop))
+        return Pending(self._tester.submit(self._working, self._learner.evaluate, flat, self._stop))
 
     def close(self) -> None:
         """Drop what has not begun and wait for the rest."""
@@ -86,8 +88,12 @@ class Batched:
             lanes = [lane for lanes in self._lanes.values() for lane in lanes if lane.load]
             missing = [ticket for ticket in needed if not ticket.done]
             steps = max((lane.steps_to(missing) for lane in lanes), default=0)
-            self._running = [self._pool.submit(lane.advance, missing, steps) for lane in lanes]
+            self._running = [self._pool.submit(self._working, lane.advance, missing, steps) for lane in lanes]
         return self._running
+
+    def _working(self, work: Callable[..., T], *arguments: Any) -> T:
+        with self.busy.work():
+            return work(*arguments)
 
     def rest(self) -> None:
         """Note that the work under way has ended."""

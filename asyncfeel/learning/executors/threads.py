@@ -4,11 +4,13 @@ torch releases Python's lock while it computes, so threads run in parallel witho
 data for each, and without the seconds that processes need to start.
 """
 
+import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -18,6 +20,7 @@ from torch import Tensor
 from asyncfeel.errors import InputError
 from asyncfeel.folding import Folding, Whole
 from asyncfeel.jobs import Broadcast, Job, Update
+from asyncfeel.learning.executors._busy import Busy
 from asyncfeel.learning.executors._pending import Pending
 from asyncfeel.learning.learner import Learner
 from asyncfeel.learning.local import Trainer
@@ -35,7 +38,9 @@ class Threads:
         self._learner = learner
         self._stop = stop
         self._own = threading.local()
-        self.workers = workers or usable(learner.device)
+        self._numbers = itertools.count()
+        self.workers = workers or usable(learner.device) * len(learner.devices)
+        self.busy = Busy()
         self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="asyncfeel")
 
     def submit(self, job: Job) -> Pending[Update]:
@@ -63,28 +68,52 @@ class Threads:
         return Pending(self._pool.submit(self._beside, work))
 
     def _beside(self, work: Callable[[], T]) -> T:
-        if self._learner.device.type != "cuda":
-            return work()
-        if not hasattr(self._own, "stream"):
-            self._own.stream = torch.cuda.Stream(self._learner.device)  # type: ignore[no-untyped-call]
-        with beside(self._own.stream):
-            return work()
+        with self.busy.work():
+            if self._learner.device.type != "cuda":
+                return work()
+            with beside(self._stream()):
+                return work()
 
     def _train(self, job: Job) -> Update:
         update = self._trainer().train(job)
         if self._learner.device.type == "cuda":
-            # The main thread goes on with the result on its own stream: the allocator must know.
-            probe = update.probe
-            for tensor in [update.model, *([probe.gradient_sent, probe.gradient_done] if probe else [])]:
-                tensor.record_stream(torch.cuda.default_stream(self._learner.device))
+            return self._handed_over(update)
         return update
+
+    def _handed_over(self, update: Update) -> Update:
+        """The result where models live; the main thread goes on with it on its own stream: the allocator must know."""
+        home = self._learner.device
+        probe = update.probe
+        moved = Update(
+            update.model.to(home),
+            update.loss,
+            probe and replace(probe, **{n: getattr(probe, n).to(home) for n in ("gradient_sent", "gradient_done")}),
+        )
+        for tensor in [moved.model, *([moved.probe.gradient_sent, moved.probe.gradient_done] if moved.probe else [])]:
+            tensor.record_stream(torch.cuda.default_stream(home))
+        return moved
 
     def _trainer(self) -> Trainer:
         """This thread's own trainer."""
         if not hasattr(self._own, "trainer"):
-            self._own.trainer = self._learner.trainer(self._stop)
+            self._own.trainer = self._learner.trainer(self._stop, self._number())
         trainer: Trainer = self._own.trainer
         return trainer
+
+    def _stream(self) -> torch.cuda.Stream:
+        """This thread's own stream, on its own device."""
+        if not hasattr(self._own, "stream"):
+            devices = self._learner.devices
+            self._own.stream = torch.cuda.Stream(devices[self._number() % len(devices)])  # type: ignore[no-untyped-call]
+        stream: torch.cuda.Stream = self._own.stream
+        return stream
+
+    def _number(self) -> int:
+        """This thread's number: workers take the devices in turn."""
+        if not hasattr(self._own, "number"):
+            self._own.number = next(self._numbers)
+        number: int = self._own.number
+        return number
 
 
 def usable(device: torch.device) -> int:

@@ -27,7 +27,8 @@ class Stack:
         """The template must have no `reason` against it."""
         original = FlatModule(copy.deepcopy(template), device)
         self._shapes = [entry.shape for entry in original.entries]
-        self._sizes = [entry.numel() for entry in original.entries]
+        self._size = len(original.vector)
+        self._views = original.views
         self._trained = len(original.parameters)
         self.module, self._slots = stacked(original)
         self.module.train()
@@ -66,8 +67,8 @@ class Stack:
 
     def load(self, place: int, vector: Tensor, rate: float, pull: float) -> None:
         """Put a model into a place, with what its learning rate is multiplied by and its pull to the start."""
-        for value, piece in zip(self._values, torch.split(vector, self._sizes), strict=True):
-            value[place].view(-1).copy_(piece)
+        for value, piece in zip(self._values, self._views(vector), strict=True):
+            value[place].copy_(piece)
         for velocity in self._velocity:
             velocity[place].zero_()
         self._rates[place], self._pulls[place] = rate, pull
@@ -78,7 +79,10 @@ class Stack:
 
     def read(self, place: int) -> Tensor:
         """The model in a place, as a new vector."""
-        return torch.cat([value[place].reshape(-1) for value in self._values])
+        vector = torch.empty(self._size, device=self._device)
+        for value, piece in zip(self._values, self._views(vector), strict=True):
+            piece.copy_(value[place])
+        return vector
 
     def swap(self, one: int, other: int) -> None:
         """Exchange the models of two places."""
