@@ -32,7 +32,7 @@ class Tally:
 
     def __init__(self, federation: Federation, objective: Sequence[float]) -> None:
         self.servers = [
-            ServerTally(one.number, len(one.clients), one.share, weight)
+            ServerTally(one.number, len(one), one.share, weight)
             for one, weight in zip(federation.servers, objective, strict=True)
         ]
 
@@ -44,7 +44,7 @@ class Tally:
         for trigger in completion.triggers:
             tally, staleness = self.servers[trigger.server], completion.staleness[trigger.server]
             tally.iterations += 1
-            tally.steps += sum(trigger.steps)
+            tally.steps += trigger.total_steps
             tally.staleness_sum += staleness
             tally.staleness_max = max(tally.staleness_max, staleness)
 

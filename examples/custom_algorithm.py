@@ -36,12 +36,12 @@ class RandomNeighbour:
             server.broadcast_until(deadline_s)
             uploads = yield from server.collect()
             yield from server.exchange()
-            updates = yield from federation.join(uploads)
+            gathered = yield from federation.join(uploads)
             rng = stream(self.draw_seed, "neighbour", server.number, server.iterations)
             other = int(rng.choice(federation.topology.neighbours[server.number]))
             mixing = paper(server.number, {server.number: 0.5, other: 0.5}, federation.shares)
             staleness = federation.staleness()
-            federation.mix({server.number: server.model + server.change(uploads, updates)}, mixing)
+            federation.mix({server.number: server.model + gathered.change}, mixing)
             federation.count([server.trigger(uploads)], staleness, mixing)
 
 

@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 
+from asyncfeel.theory.aggregation import data_shares
+from asyncfeel.world.cohort import Uploads
 from asyncfeel.world.federation import Federation
 from asyncfeel.world.layout import Layout, Place, one_server
+from asyncfeel.world.records import Merged
 
 
 @dataclass(frozen=True)
@@ -22,3 +25,9 @@ class OneServer:
     def objective(self, federation: Federation) -> list[float]:
         """One server, so one weight."""
         return [1.0]
+
+
+def merged(uploads: Uploads) -> list[Merged]:
+    """The record of clients that were merged by their data, each fresh."""
+    shares = data_shares(uploads.samples.tolist(), [])
+    return [Merged(client, 0, share) for client, share in zip(uploads.clients.tolist(), shares, strict=True)]

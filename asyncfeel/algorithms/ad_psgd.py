@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from asyncfeel.theory.aggregation import data_shares
 from asyncfeel.theory.mixing import paper
 from asyncfeel.world.deadlines import slowest_s
 from asyncfeel.world.federation import Federation
@@ -31,8 +32,9 @@ class AdPsgd:
         network = federation.network
         times = slowest_s(federation, federation.job_steps("min_steps", self.min_steps))
         clusters = enumerate(federation.profiles.clusters)
-        lengths = [network.iteration_s(node, cluster.tolist(), times[node]) for node, cluster in clusters]
-        return [1 / length / sum(1 / other for other in lengths) for length in lengths]
+        lengths = [network.iteration_s(node, cluster, times[node]) for node, cluster in clusters]
+        total = sum(1 / length for length in lengths)
+        return [1 / length / total for length in lengths]
 
     def start(self, federation: Federation) -> None:
         """Start every node."""
@@ -43,8 +45,9 @@ class AdPsgd:
     def gossip(self, node: Server, federation: Federation, compute_s: float) -> Steps:
         """The life of a node: compute at a copy, meet a neighbour, apply."""
         neighbours = federation.topology.neighbours[node.number]
+        steps = federation.job_steps("min_steps", self.min_steps)
         while True:
-            node.broadcast_steps(federation.job_steps("min_steps", self.min_steps), compute_s)
+            node.broadcast_steps(steps, compute_s, weigh=data_shares)
             uploads = yield from node.collect()
             partner = None
             if neighbours:
@@ -52,9 +55,9 @@ class AdPsgd:
                 node.phase = "exchanging"
                 yield federation.clock.timeout(federation.network.link_s(node.number, partner, federation.clock.now))
                 federation.traffic.move("exchange", 2)
-            updates = yield from federation.join(uploads)
+            gathered = yield from federation.join(uploads)
             weights = {node.number: 1.0} if partner is None else {node.number: 0.5, partner: 0.5}
             columns = paper(node.number, weights, federation.shares)
             staleness = federation.staleness()
-            federation.mix({}, columns, {node.number: node.average_change(uploads, updates)})
+            federation.mix({}, columns, {node.number: gathered.change})
             federation.count([node.trigger(uploads)], staleness, columns)

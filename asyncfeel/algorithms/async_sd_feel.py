@@ -6,11 +6,10 @@ from functools import partial
 from typing import Literal
 
 from asyncfeel.errors import InputError
-from asyncfeel.jobs import Model, Update
+from asyncfeel.jobs import Gathered, Model
 from asyncfeel.theory import aggregation, mixing, objective, synchronous
 from asyncfeel.theory.adaptive import PHI
 from asyncfeel.theory.mixing import Columns
-from asyncfeel.world.client import Upload
 from asyncfeel.world.deadlines import Rule, deadlines
 from asyncfeel.world.federation import Federation
 from asyncfeel.world.gathering import Gathering
@@ -52,7 +51,9 @@ class AsyncSdFeel:
         if self.rate_correction and self.deadline == "adaptive":
             raise InputError("algorithm.rate_correction needs deadlines that are known beforehand, not 'adaptive'")
         plans = paces(self.deadline, federation, self.min_steps, self.deadline_s, self.phi)
-        rates = objective.rate_corrections(*self._paces(federation), federation.shares)
+        rates = [1.0] * len(federation.servers)
+        if self.rate_correction:
+            rates = objective.rate_corrections(*self._paces(federation), federation.shares)
         gathering = Gathering[Arrival](federation.clock)
         for server, pace, rate in zip(federation.servers, plans, rates, strict=True):
             federation.clock.process(self.serve(server, federation, pace, rate, gathering))
@@ -62,24 +63,23 @@ class AsyncSdFeel:
     ) -> Steps:
         """The life of an edge server (the paper's Algorithm 1)."""
         while True:
-            server.broadcast_until(pace.deadline_s, pace.probe)
+            server.broadcast_until(pace.deadline_s, probe=pace.probe)
             uploads = yield from server.collect()
             yield from server.exchange()
             if self.simultaneous == "together":
                 gathering.arrive()
-            updates = yield from federation.join(uploads)
-            pace.learn(uploads, updates)
-            aggregated = self.aggregate(server, uploads, updates, rate)
+            gathered = yield from federation.join(uploads)
+            pace.learn(uploads, gathered)
+            aggregated = self.aggregate(server, gathered, rate)
             if self.simultaneous == "one-by-one":
                 self.complete(server.trigger(uploads), aggregated, federation)
             else:
                 act = partial(self.complete_together, federation=federation)
                 yield from gathering.meet((server.trigger(uploads), aggregated), act)
 
-    def aggregate(self, server: Server, uploads: Sequence[Upload], updates: Sequence[Update], rate: float) -> Model:
+    def aggregate(self, server: Server, gathered: Gathered, rate: float) -> Model:
         """The cluster's update on top of the server's present model (eq. intra, A5)."""
-        change = server.change(uploads, updates)
-        return server.model + (rate * change if self.rate_correction else change)
+        return server.model + (rate * gathered.change if self.rate_correction else gathered.change)
 
     def complete(self, trigger: Trigger, aggregated: Model, federation: Federation) -> None:
         """Mix by staleness and count: one server's iteration, one instant (eqs. pk, inter)."""
@@ -121,11 +121,10 @@ class AsyncSdFeel:
     def _paces(self, federation: Federation) -> tuple[list[float], list[float]]:
         """The length of each cluster's iterations and its mean steps taubar_d, as the deadlines imply them."""
         network, clusters, periods = federation.network, federation.profiles.clusters, self._deadlines(federation)
-        lengths = [network.iteration_s(d, cluster.tolist(), periods[d]) for d, cluster in enumerate(clusters)]
+        lengths = [network.iteration_s(d, cluster, periods[d]) for d, cluster in enumerate(clusters)]
         steps = [
             aggregation.mean_steps(
-                [client.samples for client in server.clients],
-                [network.steps_within(client.number, period, 0.0) for client in server.clients],
+                server.samples.tolist(), network.steps_each_within(server.members, period, 0.0).tolist()
             )
             for server, period in zip(federation.servers, periods, strict=True)
         ]

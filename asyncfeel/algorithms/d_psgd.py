@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from asyncfeel.theory.aggregation import data_shares
 from asyncfeel.theory.mixing import Columns
 from asyncfeel.theory.synchronous import synchronous
 from asyncfeel.world import rounds
@@ -45,7 +46,7 @@ class DPsgd:
         slowest = max(slowest_s(federation, steps))
         while True:
             for node in federation.servers:
-                node.broadcast_steps(steps, slowest)
+                node.broadcast_steps(steps, slowest, weigh=data_shares)
             outcomes = yield from rounds.finish(federation, 1)
-            changes = {one.server.number: one.average_change() for one in outcomes}
+            changes = {one.server.number: one.gathered.change for one in outcomes}
             rounds.close(federation, outcomes, columns, {}, changes)

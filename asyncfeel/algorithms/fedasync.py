@@ -56,7 +56,7 @@ class Fedasync(OneServer):
         inbox = Arrivals(federation, server, federation.job_steps("local_steps", self.local_steps), self.rho)
         while True:
             arrival = yield from inbox.next()
-            (update,) = yield from federation.join([arrival.upload])
+            (update,) = yield from federation.join_each([arrival.upload])
             staleness = federation.iteration - arrival.version
             weight = self.alpha * discount(staleness)
             federation.mix({0: combine([(1 - weight, server.model), (weight, update.model)])}, {})

@@ -3,11 +3,13 @@
 import math
 from dataclasses import dataclass
 
-from asyncfeel.algorithms._one_server import OneServer
+import numpy as np
+
+from asyncfeel.algorithms._one_server import OneServer, merged
 from asyncfeel.errors import InputError
-from asyncfeel.world.client import Client
+from asyncfeel.theory.aggregation import data_shares
+from asyncfeel.theory.latency import Counts
 from asyncfeel.world.federation import Federation
-from asyncfeel.world.records import Merged
 from asyncfeel.world.server import Steps
 
 
@@ -37,18 +39,16 @@ class Fedavg(OneServer):
         while True:
             chosen = self.participants(federation)
             now = federation.clock.now
-            slowest_s = max(federation.network.compute_s(client.number, steps, now) for client in chosen)
-            server.broadcast_steps(steps, slowest_s, chosen)
+            slowest_s = float(federation.network.compute_each_s(chosen, np.full(len(chosen), steps), now).max())
+            server.broadcast_steps(steps, slowest_s, chosen, data_shares)
             uploads = yield from server.collect()
-            updates = yield from federation.join(uploads)
-            total = sum(upload.samples for upload in uploads)
-            merged = [Merged(upload.client, 0, upload.samples / total) for upload in uploads]
-            federation.mix({0: server.model + server.average_change(uploads, updates)}, {})
-            federation.count([server.trigger(uploads)], [0], {}, merged)
+            gathered = yield from federation.join(uploads)
+            federation.mix({0: server.model + gathered.change}, {})
+            federation.count([server.trigger(uploads)], [0], {}, merged(uploads))
 
-    def participants(self, federation: Federation) -> list[Client]:
+    def participants(self, federation: Federation) -> Counts:
         """The clients of this round: all, or a fresh draw without repetition, in their order."""
-        clients = federation.servers[0].clients
+        clients = federation.servers[0].members
         size = max(1, math.ceil(self.fraction * len(clients) - 1e-9))
         drawn = federation.draw("participants", federation.iteration).permutation(len(clients))[:size]
-        return [clients[number] for number in sorted(drawn)]
+        return clients[np.sort(drawn)]

@@ -45,7 +45,7 @@ class Fedbuff(OneServer):
                 buffer.append(arrival)
                 if len(buffer) < self.K:
                     arrival.release()
-            updates = yield from federation.join([arrival.upload for arrival in buffer])
+            updates = yield from federation.join_each([arrival.upload for arrival in buffer])
             stale = [federation.iteration - arrival.version for arrival in buffer]
             weights = [self.eta_g / self.K * discount(d) for d in stale]
             model = server.model

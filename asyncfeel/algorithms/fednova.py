@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from asyncfeel.algorithms._one_server import OneServer
+from asyncfeel.algorithms._one_server import OneServer, merged
 from asyncfeel.world.deadlines import deadlines
 from asyncfeel.world.federation import Federation
-from asyncfeel.world.records import Merged
 from asyncfeel.world.server import Steps
 
 
@@ -35,8 +34,6 @@ class Fednova(OneServer):
         while True:
             server.broadcast_until(deadline_s)
             uploads = yield from server.collect()
-            updates = yield from federation.join(uploads)
-            total = sum(upload.samples for upload in uploads)
-            merged = [Merged(upload.client, 0, upload.samples / total) for upload in uploads]
-            federation.mix({0: server.model + server.change(uploads, updates)}, {})
-            federation.count([server.trigger(uploads)], [0], {}, merged)
+            gathered = yield from federation.join(uploads)
+            federation.mix({0: server.model + gathered.change}, {})
+            federation.count([server.trigger(uploads)], [0], {}, merged(uploads))

@@ -32,7 +32,7 @@ class Fedsa(OneServer):
     def start(self, federation: Federation) -> None:
         """Start the server and every client."""
         federation.job_steps("local_steps", self.local_steps)
-        clients = len(federation.servers[0].clients)
+        clients = len(federation.servers[0])
         wanted = math.ceil(clients / 2) if self.M is None else self.M
         if not 1 <= wanted <= clients:
             raise InputError(f"algorithm.M must be from 1 to {clients} (the clients of the server), not {wanted}")
@@ -41,21 +41,21 @@ class Fedsa(OneServer):
     def serve(self, federation: Federation, wanted: int) -> Steps:
         """The life of the server: wait for M arrivals, merge them, send those off again."""
         (server,) = federation.servers
-        total = sum(client.samples for client in server.clients)
+        total = int(server.samples.sum())
         taken: Counter[int] = Counter()
 
         def rate(client: Client) -> float:
             if not self.adapt_rate or not taken[client.number]:
                 return 1.0
-            return taken.total() / (len(server.clients) * taken[client.number])
+            return taken.total() / (len(server) * taken[client.number])
 
         inbox = Arrivals(federation, server, federation.job_steps("local_steps", self.local_steps), rate=rate)
         while True:
             batch = yield from inbox.several(wanted)
-            updates = yield from federation.join([arrival.upload for arrival in batch])
+            updates = yield from federation.join_each([arrival.upload for arrival in batch])
             weights = [arrival.upload.samples / total for arrival in batch]
             terms = zip(weights, (update.model for update in updates), strict=True)
-            rest = 0.0 if wanted == len(server.clients) else 1 - sum(weights)
+            rest = 0.0 if wanted == len(server) else 1 - sum(weights)
             federation.mix({0: combine([(rest, server.model), *terms])}, {})
             taken.update(arrival.upload.client for arrival in batch)
             arrivals.count(federation, batch, weights)

@@ -6,6 +6,7 @@ from functools import partial
 
 from asyncfeel.errors import InputError
 from asyncfeel.jobs import Model
+from asyncfeel.theory.aggregation import data_shares
 from asyncfeel.world.deadlines import slowest_s
 from asyncfeel.world.federation import Federation
 from asyncfeel.world.gathering import Gathering
@@ -46,13 +47,13 @@ class Hierfavg:
         steps = federation.job_steps("kappa1", self.kappa1)
         while True:
             for number in range(1, self.kappa2 + 1):
-                server.broadcast_steps(steps, round_s)
+                server.broadcast_steps(steps, round_s, weigh=data_shares)
                 uploads = yield from server.collect()
                 last = number == self.kappa2
                 if last:
                     yield from self.send(server, federation)
-                updates = yield from federation.join(uploads)
-                averaged = server.model + server.average_change(uploads, updates)
+                gathered = yield from federation.join(uploads)
+                averaged = server.model + gathered.change
                 if not last:
                     staleness = federation.staleness()
                     federation.mix({server.number: averaged}, {})

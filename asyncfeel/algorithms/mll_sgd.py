@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from asyncfeel.errors import InputError
+from asyncfeel.theory.latency import Counts
 from asyncfeel.theory.mixing import Columns
 from asyncfeel.theory.synchronous import synchronous
 from asyncfeel.world import rounds
@@ -26,11 +29,10 @@ class MllSgd:
     def objective(self, federation: Federation) -> list[float]:
         """Clusters count by data and by their workers' mean odds of a step."""
         top = float(federation.network.flops.max())
-        pull = [
-            sum(client.samples * federation.network.flops[client.number] / top for client in server.clients)
-            for server in federation.servers
-        ]
-        return [float(value / sum(pull)) for value in pull]
+        flops = federation.network.flops
+        pull = [float((server.samples * flops[server.members] / top).sum()) for server in federation.servers]
+        total = sum(pull)
+        return [value / total for value in pull]
 
     def start(self, federation: Federation) -> None:
         """Start the common slots."""
@@ -49,11 +51,11 @@ class MllSgd:
                 server.broadcast_during(self.steps(server, federation, slots, top), round_s)
             mixing = (federation.iteration + 1) % self.q == 0
             outcomes = yield from rounds.finish(federation, 1 if mixing else 0)
-            averaged = {one.server.number: one.server.model + one.average_change() for one in outcomes}
+            averaged = {one.server.number: one.averaged for one in outcomes}
             rounds.close(federation, outcomes, columns if mixing else {}, averaged)
 
-    def steps(self, server: Server, federation: Federation, slots: int, top: float) -> list[int]:
+    def steps(self, server: Server, federation: Federation, slots: int, top: float) -> Counts:
         """How many of the slots each worker of a hub uses: one draw per worker and round."""
-        draws = [federation.draw("slots", client.number, federation.iteration) for client in server.clients]
-        odds = [float(federation.network.flops[client.number]) / top for client in server.clients]
-        return [int(rng.binomial(slots, p)) for rng, p in zip(draws, odds, strict=True)]
+        draws = [federation.draw("slots", client, federation.iteration) for client in server.members.tolist()]
+        odds = (federation.network.flops[server.members] / top).tolist()
+        return np.array([rng.binomial(slots, p) for rng, p in zip(draws, odds, strict=True)], dtype=np.int64)

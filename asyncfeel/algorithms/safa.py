@@ -56,14 +56,14 @@ class Safa(OneServer):
         """The life of the server: distribute, collect up to the quota, aggregate the cache."""
         (server,) = federation.servers
         fleet = _Fleet(self, federation)
-        total = sum(client.samples for client in server.clients)
+        total = int(server.samples.sum())
         share = {client.number: client.samples / total for client in server.clients}
         cache: dict[int, Model] = {client.number: server.model for client in server.clients}
         quota, last = max(1, math.ceil(self.fraction * len(server.clients) - 1e-9)), set[int]()
         for number in itertools.count(1):
             fleet.distribute(number)
             picked, undrafted = yield from fleet.collect(quota, last)
-            updates = yield from federation.join([arrival.upload for arrival in picked + undrafted])
+            updates = yield from federation.join_each([arrival.upload for arrival in picked + undrafted])
             results = [update.model for update in updates]
             cache |= {a.upload.client: w for a, w in zip(picked, results, strict=False)}
             federation.mix({0: combine([(share[client], model) for client, model in cache.items()])}, {})

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from asyncfeel.errors import InputError
 from asyncfeel.theory.adaptive import PHI, Estimates
 from asyncfeel.theory.mixing import Columns
@@ -56,16 +58,17 @@ class SyncSdFeel:
             outcomes = yield from rounds.finish(federation, self.alpha if mixing else 0)
             if self.deadline == "adaptive":
                 steps = self.adapt(federation, outcomes, steps)
-            averaged = {one.server.number: one.server.model + one.change() for one in outcomes}
+            averaged = {one.server.number: one.averaged for one in outcomes}
             rounds.close(federation, outcomes, columns if mixing else {}, averaged)
 
     def adapt(self, federation: Federation, outcomes: Sequence[rounds.Outcome], steps: int) -> int:
         """The steps of the next round, from the clusters' estimates weighed by their data."""
-        found = [pacing.measure(one.server, federation, one.uploads, one.updates) for one in outcomes]
+        found = [pacing.measure(one.server, federation, one.uploads, one.gathered) for one in outcomes]
         weighed = zip(federation.shares, found, strict=True)
         mean = Estimates(*map(sum, zip(*([share * x for x in one] for share, one in weighed), strict=True)))
         step_s, network = max(slowest_s(federation, 1)), federation.network
-        upload_s = max(network.uplink_s(client.number, 0.0) for one in outcomes for client in one.server.clients)
+        everyone = np.concatenate([one.server.members for one in outcomes])
+        upload_s = float(network.uplink_each_s(everyone, np.zeros(len(everyone))).max())
         exchange_s = self.alpha * max(network.exchange_s(one.server.number, 0.0) for one in outcomes)
         return pacing.next_steps(federation, steps, step_s, upload_s + exchange_s / self.tau2, mean, self.phi)
 

@@ -2,10 +2,13 @@
 
 A function's keywords are the user's options, except `labels`, `owners`, `clients`, `rng` and
 `min_samples`, which the run supplies. `labels` is nothing for data without classes, and
-`min_samples` is the size of a mini-batch. Every sample goes to exactly one client.
+`min_samples` is the size of a mini-batch. Every sample goes to exactly one client, except under
+`bootstrap`, which is for more clients than the data can be divided among.
 """
 
-from dataclasses import dataclass
+import copy
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,23 +20,35 @@ from asyncfeel.jobs import EVERYONE
 Array = npt.NDArray[Any]
 TRIES = 1000
 DRAWS = 50_000_000
+MOST_SAMPLES = 1_000_000
+DRAWN = 50
 
 
-@dataclass(frozen=True, eq=False)
 class Partition:
     """The samples of each client, as one array cut into pieces: a million clients cost no objects."""
 
-    order: npt.NDArray[np.int64]
-    """All sample numbers, client by client."""
-    offsets: npt.NDArray[np.int64]
-    """Where each client's samples begin, and the end of the last."""
+    def __init__(self, order: Array | Callable[[], Array], offsets: npt.NDArray[np.int64]) -> None:
+        """`order` may be a function that makes the array when it is first needed: a plan never needs it.
+
+        Several workers may ask at the same time, so it must give the same array however often it is called.
+        """
+        self._order = order
+        self.offsets = offsets
+        """Where each client's samples begin, and the end of the last."""
+
+    @property
+    def order(self) -> Array:
+        """All sample numbers, client by client."""
+        if callable(self._order):
+            self._order = self._order()
+        return self._order
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
         """The number of samples of each client."""
         return np.diff(self.offsets)
 
-    def __getitem__(self, client: int) -> npt.NDArray[np.int64]:
+    def __getitem__(self, client: int) -> Array:
         if not 0 <= client < len(self):
             raise IndexError(client)
         return self.order[self.offsets[client] : self.offsets[client + 1]]
@@ -41,7 +56,7 @@ class Partition:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def rows(self, client: int) -> npt.NDArray[np.int64]:
+    def rows(self, client: int) -> Array:
         """The samples of a client, or of all clients, one after the other, for EVERYONE."""
         return self.order if client == EVERYONE else self[client]
 
@@ -72,12 +87,10 @@ def iid(
     min_samples: int = 1,
 ) -> Partition:
     """Every client gets equally many samples (give or take one), drawn at random."""
-    everything = labels if labels is not None else owners
-    if everything is None:
-        raise InputError("split 'iid' needs the labels or the owners of the samples")
-    _room(len(everything), clients, min_samples)
-    takers = np.sort(np.arange(len(everything)) % clients)
-    return _collect(rng.permutation(len(everything)), takers, clients)
+    everything = _count("iid", labels, owners)
+    _room(everything, clients, min_samples)
+    takers = np.sort(np.arange(everything) % clients)
+    return _collect(rng.permutation(everything), takers, clients)
 
 
 def shards(
@@ -104,6 +117,32 @@ def natural(owners: Array | None, clients: int, *, min_samples: int = 1) -> Part
     if found != clients:
         raise InputError(f"split 'natural': the data have {found} owners, not {clients}: set the clients to {found}")
     return _enough("natural", _collect(np.arange(len(owners)), owners, clients), min_samples)
+
+
+def bootstrap(
+    labels: Array | None,
+    clients: int,
+    rng: np.random.Generator,
+    *,
+    owners: Array | None = None,
+    samples: int = DRAWN,
+) -> Partition:
+    """Every client draws `samples` of all samples, with replacement: clients share them, and none runs out.
+
+    All clients have equally many samples of one common distribution, however many clients there are.
+    """
+    everything = _count("bootstrap", labels, owners)
+    _room(everything, clients, 0)
+    if not 1 <= samples <= MOST_SAMPLES:
+        raise InputError(f"split 'bootstrap': samples must be from 1 to {MOST_SAMPLES}, not {samples}")
+    return Partition(partial(_resampled, rng, everything, clients * samples), np.arange(clients + 1) * samples)
+
+
+def _resampled(rng: np.random.Generator, everything: int, size: int) -> Array:
+    """So many sample numbers, drawn with replacement, and the same ones at every call."""
+    rows = copy.deepcopy(rng).integers(everything, size=size, dtype=np.int32)
+    rows.flags.writeable = False
+    return rows
 
 
 def _dirichlet_counts(
@@ -137,6 +176,14 @@ def _collect(samples: Array, takers: Array, clients: int) -> Partition:
     return Partition(order, offsets)
 
 
+def _count(kind: str, labels: Array | None, owners: Array | None) -> int:
+    """How many samples there are to be spread."""
+    known = labels if labels is not None else owners
+    if known is None:
+        raise InputError(f"split {kind!r} needs the labels or the owners of the samples")
+    return len(known)
+
+
 def _labels(kind: str, labels: Array | None) -> Array:
     if labels is None:
         raise InputError(f"split {kind!r} needs classes, and these data have none: choose iid or natural")
@@ -149,7 +196,8 @@ def _room(samples: int, clients: int, min_samples: int) -> None:
     if clients * min_samples > samples:
         raise InputError(
             f"{samples} training samples cannot give {min_samples} to each of {clients} clients: "
-            f"use at most {samples // max(1, min_samples)} clients, a smaller batch or more data"
+            f"use at most {samples // max(1, min_samples)} clients, a smaller batch or more data, "
+            "or the split 'bootstrap'"
         )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from asyncfeel.errors import InputError
+from asyncfeel.recording import rows
 from asyncfeel.recording.manifest import Manifest
 from asyncfeel.recording.tables import Table
 from asyncfeel.theory import mixing
@@ -25,13 +26,14 @@ class RunFolder:
         graph = json.dumps(topology.node_link(), indent=1) + "\n"
         (path / "topology.json").write_text(graph, encoding="utf-8")
         clients = Table(path, "clients")
-        columns = (profiles.server.tolist(), profiles.samples.tolist(), profiles.flops.tolist())
-        clients.write(zip(range(len(profiles)), *columns, strict=True))
+        for some in rows.clients(profiles):
+            clients.append(some)
         clients.close()
         self._world = hashlib.sha256(graph.encode()).hexdigest() + clients.digest
         self._iterations = Table(path, "iterations")
         self._by_client = bool(facts["by_client"])
         self._staleness = Table(path, "staleness", ["client"] if self._by_client else [])
+        self._rows = rows.StalenessRows(topology.servers)
         self._mixing = None if self._by_client else Table(path, "mixing")
         self.metrics = Table(path, "metrics") if facts["kind"] == "run" else None
 
@@ -42,17 +44,14 @@ class RunFolder:
         """Append the rows of an iteration to iterations.csv, staleness.csv and mixing.csv."""
         k, time_s = completion.iteration, completion.time_s
         for trigger in completion.triggers:
-            steps = trigger.steps
-            spread = (min(steps), sum(steps) / len(steps), max(steps))
             own = completion.staleness[trigger.server]
-            self._iterations.write([(k, time_s, trigger.server, trigger.started_s, trigger.deadline_s, *spread, own)])
+            self._iterations.write(
+                [(k, time_s, trigger.server, trigger.started_s, trigger.deadline_s, *trigger.spread, own)]
+            )
             if self._by_client:
                 continue
-            weights = mixing.into(completion.mixing, trigger.server, len(completion.staleness))
-            self._staleness.write(
-                (k, time_s, trigger.server, server, completion.staleness[server], weight)
-                for server, weight in enumerate(weights)
-            )
+            weights = completion.mixing.get(trigger.server, {trigger.server: 1.0})
+            self._staleness.append(self._rows.text(k, time_s, trigger.server, completion.staleness, weights))
         if self._mixing:
             self._mixing.write((k, *entry) for entry in mixing.entries(completion.mixing))
         else:

@@ -46,17 +46,19 @@ class Table:
     """A CSV file that grows: every row is on its way to the disk when `write` returns."""
 
     def __init__(self, folder: Path, name: str, more: Iterable[str] = ()) -> None:
-        self._file = (folder / f"{name}.csv").open("x", newline="", encoding="utf-8")
+        self._file = (folder / f"{name}.csv").open("xb")
         self._digest = hashlib.sha256()
-        self._append(",".join([*COLUMNS[name], *more]) + "\n")
+        self.append(",".join([*COLUMNS[name], *more]) + "\n")
 
     def write(self, rows: Iterable[Iterable[Any]]) -> None:
         """Append rows; floats are written so that reading gives the same float."""
-        self._append("".join(",".join(map(repr, row)) + "\n" for row in rows))
+        self.append("".join(",".join(map(repr, row)) + "\n" for row in rows))
 
-    def _append(self, text: str) -> None:
-        self._digest.update(text.encode())
-        self._file.write(text)
+    def append(self, text: str) -> None:
+        """Append whole rows that are text already."""
+        data = text.encode()
+        self._digest.update(data)
+        self._file.write(data)
         self._file.flush()
 
     def close(self) -> None:

@@ -1,8 +1,11 @@
 """Intra-cluster aggregation: what a server makes of its clients' updates (eq. intra, A38)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from asyncfeel.jobs import Model
+
+Weighing = Callable[[Sequence[int], Sequence[int]], list[float]]
+"""From the clients' samples and steps to how much each client's change (w_i - s) counts."""
 
 
 def coefficients(samples: Sequence[int], steps: Sequence[int]) -> list[float]:
@@ -17,6 +20,16 @@ def coefficients(samples: Sequence[int], steps: Sequence[int]) -> list[float]:
     total = sum(samples)
     done = sum(count * tau for count, tau in zip(samples, steps, strict=True))
     return [count * done / (total * total * tau) for count, tau in zip(samples, steps, strict=True)]
+
+
+def data_shares(samples: Sequence[int], steps: Sequence[int]) -> list[float]:
+    """The data share n_i / n of each client, whatever its steps: the factors of plain averaging.
+
+    >>> data_shares([10, 30], [5, 1])
+    [0.25, 0.75]
+    """
+    total = sum(samples)
+    return [count / total for count in samples]
 
 
 def mean_steps(samples: Sequence[int], steps: Sequence[int]) -> float:

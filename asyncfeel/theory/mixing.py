@@ -54,7 +54,7 @@ def _pair(first: int, first_weight: float, second: int, second_weight: float) ->
     return dict(sorted([(first, first_weight), (second, second_weight)]))
 
 
-def mix(models: Sequence[Model], columns: Columns) -> dict[int, Model]:
+def mix(models: Sequence[Model] | Mapping[int, Model], columns: Columns) -> dict[int, Model]:
     """The new models of the targets; all right-hand sides are old models (eq. inter).
 
     >>> mix([1.0, 3.0], {0: {0: 0.5, 1: 0.5}})

@@ -20,7 +20,8 @@ def implied_weights(
     """
     factors = shares or [1.0] * len(iteration_s)
     pull = [share * tau / period for share, tau, period in zip(factors, mean_steps, iteration_s, strict=True)]
-    return [value / sum(pull) for value in pull]
+    total = sum(pull)
+    return [value / total for value in pull]
 
 
 def rate_corrections(iteration_s: Sequence[float], mean_steps: Sequence[float], shares: Sequence[float]) -> list[float]:

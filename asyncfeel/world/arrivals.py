@@ -80,7 +80,7 @@ class Arrivals:
         while True:
             sent, version, started_s = server.model, self._federation.iteration, clock.now
             server.phase = "training"
-            upload = yield from client.train_steps(sent, self._steps, proximal=self._proximal, rate=self._rate(client))
+            upload = yield from client.train_steps(sent, self._steps, self._proximal, self._rate(client))
             arrival = Arrival(upload, sent, version, started_s, clock.event())
             self._queue.put(arrival)
             yield arrival.released

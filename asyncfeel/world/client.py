@@ -1,21 +1,17 @@
-"""A client device as a SimPy process: receives a model, trains on it, uploads the result."""
+"""A client at its own pace as a SimPy process: receives a model, trains on it, uploads the result.
 
-from collections.abc import Awaitable, Callable, Generator
+Clients that are sent a model together have one process for all of them: see cohort.py.
+"""
+
+from collections.abc import Awaitable, Generator, Iterable
 from dataclasses import dataclass
 
 import simpy
 
-from asyncfeel.jobs import Executor, Job, Model, Update
-from asyncfeel.world.clock import Clock
-from asyncfeel.world.network import Network
-from asyncfeel.world.traffic import Traffic
+from asyncfeel.jobs import Job, Model, Update
+from asyncfeel.world.devices import Devices
 
 Process = Generator[simpy.Event, object, "Upload"]
-Notice = Callable[[], None]
-
-
-def nothing() -> None:
-    """Tell nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,73 +25,44 @@ class Upload:
     compute_s: float = 0.0
     """How long the client had for its computation."""
 
+    def losses(self, update: Update) -> Iterable[tuple[int, float | None]]:
+        """The client with the loss that it reported, if there is one."""
+        return [(self.client, update.loss)]
+
 
 class Client:
     """One device, with its data and the count of its jobs."""
 
-    def __init__(
-        self, number: int, samples: int, network: Network, clock: Clock, executor: Executor, traffic: Traffic
-    ) -> None:
+    def __init__(self, number: int, devices: Devices) -> None:
         self.number = number
-        self.samples = samples
-        self.measure_loss = False
-        self._network = network
-        self._clock = clock
-        self._executor = executor
-        self._traffic = traffic
-        self.jobs = 0
+        self.samples = int(devices.samples[number])
+        self._devices = devices
 
-    def train_until(self, model: Model, deadline_s: float, uploading: Notice = nothing, probe: bool = False) -> Process:
-        """Train from the model until the deadline, then upload: as many steps as fit."""
-        yield from self._download()
-        steps = self._network.steps_within(self.number, deadline_s, self._clock.now)
-        return (yield from self._train(model, steps, deadline_s, uploading, probe=probe))
+    @property
+    def jobs(self) -> int:
+        """How many jobs it has had."""
+        return int(self._devices.jobs[self.number])
 
-    def train_steps(
-        self,
-        model: Model,
-        steps: int,
-        uploading: Notice = nothing,
-        proximal: float = 0.0,
-        rate: float = 1.0,
-        probe: bool = False,
-    ) -> Process:
+    def train_steps(self, model: Model, steps: int, proximal: float = 0.0, rate: float = 1.0) -> Process:
         """Take so many steps from the model, however long that takes, then upload."""
         yield from self._download()
-        needed_s = self._network.compute_s(self.number, steps, self._clock.now)
-        return (yield from self._train(model, steps, needed_s, uploading, proximal, rate, probe))
-
-    def train_during(self, model: Model, steps: int, deadline_s: float, uploading: Notice = nothing) -> Process:
-        """Take so many steps, spread over the time until the deadline, then upload."""
-        yield from self._download()
-        return (yield from self._train(model, steps, deadline_s, uploading))
-
-    def _train(
-        self,
-        model: Model,
-        steps: int,
-        compute_s: float,
-        uploading: Notice,
-        proximal: float = 0.0,
-        rate: float = 1.0,
-        probe: bool = False,
-    ) -> Process:
-        job = Job(self.number, self.jobs, model, steps, self.measure_loss, proximal, rate, probe)
-        result = self._executor.submit(job)
-        self.jobs += 1
-        own_s = self._network.compute_s(self.number, steps, self._clock.now)
-        self._traffic.busy(self.number, self._clock.now, min(own_s, compute_s))
-        yield self._clock.timeout(compute_s)
-        uploading()
-        upload_s = self._network.uplink_s(self.number, self._clock.now)
-        self._traffic.busy(self.number, self._clock.now, upload_s)
-        yield self._clock.timeout(upload_s)
-        self._traffic.move(self._network.access)
+        network, clock, traffic = self._devices.network, self._devices.clock, self._devices.traffic
+        job = Job(self.number, self.jobs, model, steps, self._devices.measure_loss, proximal, rate)
+        result = self._devices.executor.submit(job)
+        self._devices.jobs[self.number] += 1
+        compute_s = network.compute_s(self.number, steps, clock.now)
+        traffic.busy(self.number, clock.now, compute_s)
+        yield clock.timeout(compute_s)
+        upload_s = network.uplink_s(self.number, clock.now)
+        traffic.busy(self.number, clock.now, upload_s)
+        yield clock.timeout(upload_s)
+        traffic.move(network.access)
         return Upload(self.number, self.samples, steps, result, compute_s)
 
     def _download(self) -> Generator[simpy.Event, object, None]:
-        download_s = self._network.downlink_s(self.number, self._clock.now)
+        clock, traffic = self._devices.clock, self._devices.traffic
+        download_s = self._devices.network.downlink_s(self.number, clock.now)
         if download_s:
-            self._traffic.busy(self.number, self._clock.now, download_s)
-            yield self._clock.timeout(download_s)
-        self._traffic.move("downlink")
+            traffic.busy(self.number, clock.now, download_s)
+            yield clock.timeout(download_s)
+        traffic.move("downlink")

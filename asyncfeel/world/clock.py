@@ -9,17 +9,17 @@ joins were made. So the schedule cannot depend on how long anything really takes
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 import simpy
 
 from asyncfeel.errors import Stalled
-from asyncfeel.jobs import Update
 
 
 class Join(simpy.Event):
     """Happens, at the simulated time at which it was asked for, once its awaitables have results."""
 
-    def __init__(self, clock: "Clock", awaitables: Sequence[Awaitable[Update]]) -> None:
+    def __init__(self, clock: "Clock", awaitables: Sequence[Awaitable[Any]]) -> None:
         super().__init__(clock)
         self.awaitables = awaitables
 
@@ -32,7 +32,7 @@ class Clock(simpy.Environment):
         self._joins: list[Join] = []
         self.stopped = False
 
-    def join(self, awaitables: Sequence[Awaitable[Update]]) -> Join:
+    def join(self, awaitables: Sequence[Awaitable[Any]]) -> Join:
         """An event whose value is the list of the results, in the order of the awaitables."""
         join = Join(self, awaitables)
         self._joins.append(join)

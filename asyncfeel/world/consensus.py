@@ -28,8 +28,8 @@ def agree(federation: Federation, rounds: int | Literal["auto"], tolerance: floa
     The data-weighted mean, which is the output, stays as it is: P mtil = mtil. The spread shrinks at
     least by zeta a round, so without models (no norm) `auto` is the number of rounds that this takes.
     """
-    matrix = synchronous.optimal(federation.topology.links, federation.shares)
-    bound = synchronous.rounds_to(tolerance, synchronous.zeta(matrix)) if rounds == "auto" else rounds
+    links, shares = federation.topology.links, federation.shares
+    bound = synchronous.rounds_to(tolerance, synchronous.contraction(links, shares)) if rounds == "auto" else rounds
     if len(federation.servers) == 1:
         bound = 0
     exchange_s = max(
@@ -37,7 +37,7 @@ def agree(federation: Federation, rounds: int | Literal["auto"], tolerance: floa
     )
     if norm is None:
         return Agreement(bound, bound * exchange_s, None, None)
-    columns, goal = synchronous.columns(matrix), tolerance if rounds == "auto" else 0.0
+    columns, goal = synchronous.synchronous("optimal", links, shares), tolerance if rounds == "auto" else 0.0
     before = after = spread(federation, norm)
     done = 0
     while done < bound and after > goal * before:

@@ -46,6 +46,6 @@ def _balanced(federation: Federation, least_s: list[float]) -> list[float]:
         [profiles.flops[cluster].tolist() for cluster in profiles.clusters],
         [profiles.samples[cluster].tolist() for cluster in profiles.clusters],
         network.flops_per_step,
-        [network.iteration_s(d, cluster.tolist(), 0.0) for d, cluster in enumerate(profiles.clusters)],
+        [network.iteration_s(d, cluster, 0.0) for d, cluster in enumerate(profiles.clusters)],
         least_s,
     )

@@ -3,17 +3,20 @@
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
+import numpy as np
 import simpy
 
 from asyncfeel.errors import InputError
-from asyncfeel.jobs import Executor, Model, Update
+from asyncfeel.jobs import Executor, Gathered, Model
 from asyncfeel.streams import stream
 from asyncfeel.theory.mixing import Columns, combine, mix
 from asyncfeel.theory.staleness import Psi
-from asyncfeel.world.client import Client, Upload
+from asyncfeel.world.client import Upload
 from asyncfeel.world.clock import Clock
+from asyncfeel.world.cohort import Uploads
+from asyncfeel.world.devices import Devices
 from asyncfeel.world.network import Network
 from asyncfeel.world.profiles import Profiles
 from asyncfeel.world.records import Completion, Merged, Trigger
@@ -66,9 +69,12 @@ class Federation:
         self.executor = executor
         self.draw = draw or partial(stream, 1)
         """Random generators by name, for what an algorithm draws itself."""
-        self.traffic = Traffic(network.model_bits)
+        self.traffic = Traffic(network.model_bits, len(profiles))
         self.iteration = 0
-        self.servers = [self._server(number, executor, patience is not None) for number in range(self.topology.servers)]
+        jobs = np.zeros(len(profiles), dtype=np.int64)
+        devices = Devices(profiles.samples, jobs, network, clock, executor, self.traffic, patience is not None)
+        members = zip(profiles.shares, profiles.clusters, strict=True)
+        self.servers = [Server(number, share, cluster, devices) for number, (share, cluster) in enumerate(members)]
         for server in self.servers:
             server.model = initial
         self.budget_s = budget_s
@@ -76,19 +82,10 @@ class Federation:
         self.norm = norm
         """The norm of a change of a model; nothing where there is no training."""
         self.learning_rate = learning_rate
-        self._broadcast_at = [0] * len(self.servers)
+        self._broadcast_at = np.zeros(len(self.servers), dtype=np.int64)
         self._limit = iterations
         self._patience = patience
         self._observers = observers
-
-    def _server(self, number: int, executor: Executor, measure_loss: bool) -> Server:
-        members = [
-            Client(int(client), int(self.profiles.samples[client]), self.network, self.clock, executor, self.traffic)
-            for client in self.profiles.clusters[number]
-        ]
-        for client in members:
-            client.measure_loss = measure_loss
-        return Server(number, self.profiles.shares[number], members, self.network, self.clock, self.traffic)
 
     @property
     def shares(self) -> Sequence[float]:
@@ -103,20 +100,27 @@ class Federation:
 
     def staleness(self) -> list[int]:
         """Delta of every server: the iterations since its last own broadcast (A8)."""
-        return [self.iteration - broadcast_at for broadcast_at in self._broadcast_at]
+        delta: list[int] = (self.iteration - self._broadcast_at).tolist()
+        return delta
 
     def average(self) -> Model:
         """The global model: the data-weighted mean of the servers' models, sum_d mtil_d y[d]."""
         return combine([(server.share, server.model) for server in self.servers])
 
-    def join(self, uploads: Sequence[Upload]) -> Generator[simpy.Event, Any, list[Update]]:
-        """Wait, in no simulated time, for the real results of these uploads."""
-        updates: list[Update] = yield self.clock.join([upload.result for upload in uploads])
+    def join(self, uploads: Uploads) -> Generator[simpy.Event, Any, Gathered]:
+        """Wait, in no simulated time, for what a cluster's uploads really come to."""
+        (gathered,) = yield from self.join_each([uploads])
+        return cast(Gathered, gathered)
+
+    def join_each(self, uploads: Sequence[Upload | Uploads]) -> Generator[simpy.Event, Any, list[Any]]:
+        """Wait, in no simulated time, for the real results of single clients, or of several clusters."""
+        results: list[Any] = yield self.clock.join([upload.result for upload in uploads])
         if self._patience is not None:
-            for upload, update in zip(uploads, updates, strict=True):
-                if update.loss is not None:
-                    self._patience.observe(upload.client, update.loss)
-        return updates
+            for upload, result in zip(uploads, results, strict=True):
+                for client, loss in upload.losses(result):
+                    if loss is not None:
+                        self._patience.observe(client, loss)
+        return results
 
     def mix(
         self, aggregated: Mapping[int, Model], columns: Columns, changes: Mapping[int, Model] | None = None
@@ -127,10 +131,11 @@ class Federation:
         """
         for observer in self._observers:
             observer.changing(self)
-        models = [aggregated.get(server.number, server.model) for server in self.servers]
+        sources = {source for column in columns.values() for source in column}
+        models = {source: aggregated.get(source, self.servers[source].model) for source in sources}
         mixed = dict(aggregated) | mix(models, columns)
         for number, change in (changes or {}).items():
-            mixed[number] = mixed.get(number, models[number]) + change
+            mixed[number] = mixed.get(number, self.servers[number].model) + change
         for number, model in mixed.items():
             self.servers[number].model = model
 

@@ -1,10 +1,10 @@
 """How long phases last in the simulated world.
 
 Every duration takes the simulated second at which its phase starts, so that speeds and rates may
-change over time. None looks at a machine's clock, or at a training result.
+change over time. None looks at a machine's clock, or at a training result. The functions `..._each`
+give a column, for clients given as a column, with the very numbers of the plain functions.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asyncfeel.theory import latency
+from asyncfeel.theory.latency import Counts, Floats
 from asyncfeel.world.topology import Topology
-from asyncfeel.world.variation import Factor, none
+from asyncfeel.world.variation import UNCHANGING, Factor
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,8 @@ class Network:
     exchange_bps: float
     downlink_bps: float | None = None
     cloud_bps: float | None = None
-    drift: Factor = none()
-    fading: Factor = none()
+    drift: Factor = UNCHANGING
+    fading: Factor = UNCHANGING
     access: Literal["uplink", "cloud"] = "uplink"
     """The kind of link between a client and its server."""
 
@@ -48,6 +49,28 @@ class Network:
     def uplink_s(self, client: int, start_s: float) -> float:
         """How long a client's upload takes."""
         return latency.transfer_s(self.model_bits, self.uplink_bps * self.fading(client, start_s))
+
+    def speed_each(self, clients: Counts, start_s: float) -> Floats:
+        """The FLOPS of each client for a phase that starts then."""
+        flops = self.flops[clients]
+        if self.drift is not UNCHANGING:
+            flops *= _factors(self.drift, clients, np.full(len(clients), start_s))
+        return flops
+
+    def compute_each_s(self, clients: Counts, steps: Counts, start_s: float) -> Floats:
+        """How long each client needs for its mini-batch steps."""
+        return latency.compute_each_s(steps, self.flops_per_step, self.speed_each(clients, start_s))
+
+    def steps_each_within(self, clients: Counts, deadline_s: float, start_s: float) -> Counts:
+        """The steps that each client does before the deadline, tau_i."""
+        return latency.steps_each_within(deadline_s, self.flops_per_step, self.speed_each(clients, start_s))
+
+    def uplink_each_s(self, clients: Counts, start_s: Floats) -> Floats:
+        """How long each client's upload takes, which starts at its own second."""
+        if self.fading is UNCHANGING:
+            return np.full(len(clients), latency.transfer_s(self.model_bits, self.uplink_bps))
+        rates_bps = self.uplink_bps * _factors(self.fading, clients, start_s)
+        return latency.transfer_each_s(self.model_bits, rates_bps)
 
     def downlink_s(self, client: int, start_s: float) -> float:
         """How long a broadcast takes; nothing, where no rate is given."""
@@ -70,7 +93,14 @@ class Network:
         """How long one model takes from an edge server to the cloud."""
         return latency.transfer_s(self.model_bits, self.cloud_rate_bps)
 
-    def iteration_s(self, server: int, clients: Sequence[int], deadline_s: float) -> float:
+    def iteration_s(self, server: int, clients: Counts, deadline_s: float) -> float:
         """How long an iteration of a cluster lasts when nothing changes over time, T_iter[d]."""
-        slowest = max(self.downlink_s(client, 0.0) + deadline_s + self.uplink_s(client, 0.0) for client in clients)
-        return slowest + self.exchange_s(server, 0.0)
+        uploads_s = self.uplink_each_s(clients, np.zeros(len(clients)))
+        slowest_s = float((self.downlink_s(int(clients[0]), 0.0) + deadline_s + uploads_s).max())
+        return slowest_s + self.exchange_s(server, 0.0)
+
+
+def _factors(factor: Factor, clients: Counts, start_s: Floats) -> Floats:
+    """What a factor is for each client, which may be a function of a user's own: it is asked one by one."""
+    pairs = zip(clients.tolist(), start_s.tolist(), strict=True)
+    return np.fromiter((factor(client, second) for client, second in pairs), np.float64, len(clients))

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from asyncfeel.errors import InputError
-from asyncfeel.jobs import Probe, Update
+from asyncfeel.jobs import Gathered, Probe
 from asyncfeel.theory import adaptive, latency
 from asyncfeel.theory.adaptive import Estimates
-from asyncfeel.world.client import Upload
+from asyncfeel.world.cohort import Uploads
 from asyncfeel.world.deadlines import Rule, deadlines
 from asyncfeel.world.federation import Federation
 from asyncfeel.world.server import Server
@@ -21,7 +21,7 @@ class Pace:
     def __init__(self, deadline_s: float) -> None:
         self.deadline_s = deadline_s
 
-    def learn(self, uploads: Sequence[Upload], updates: Sequence[Update]) -> None:
+    def learn(self, uploads: Uploads, gathered: Gathered) -> None:
         """Nothing is learned from an iteration."""
 
 
@@ -36,15 +36,14 @@ class AdaptivePace(Pace):
         self._federation = federation
         self._steps = steps
         self._phi = phi
-        flops = min(float(federation.network.flops[client.number]) for client in server.clients)
+        flops = float(federation.network.flops[server.members].min())
         self._step_s = latency.compute_s(1, federation.network.flops_per_step, flops)
         super().__init__(steps * self._step_s)
 
-    def learn(self, uploads: Sequence[Upload], updates: Sequence[Update]) -> None:
+    def learn(self, uploads: Uploads, gathered: Gathered) -> None:
         """Choose the steps of the slowest client, and so the deadline, for the next iteration."""
-        found = measure(self._server, self._federation, uploads, updates)
-        clients = [client.number for client in self._server.clients]
-        aggregation_s = self._federation.network.iteration_s(self._server.number, clients, 0.0)
+        found = measure(self._server, self._federation, uploads, gathered)
+        aggregation_s = self._federation.network.iteration_s(self._server.number, self._server.members, 0.0)
         self._steps = next_steps(self._federation, self._steps, self._step_s, aggregation_s, found, self._phi)
         self.deadline_s = self._steps * self._step_s
 
@@ -67,14 +66,13 @@ def require_training(federation: Federation) -> None:
         raise InputError("algorithm.deadline = 'adaptive' plans for a time budget: give --until")
 
 
-def measure(server: Server, federation: Federation, uploads: Sequence[Upload], updates: Sequence[Update]) -> Estimates:
+def measure(server: Server, federation: Federation, uploads: Uploads, gathered: Gathered) -> Estimates:
     """The estimates rho, beta and delta of one cluster."""
-    probes: list[Probe] = [update.probe for update in updates if update.probe is not None]
-    if federation.norm is None or len(probes) != len(updates):
+    probes: list[Probe] = [update.probe for update in gathered.updates if update.probe is not None]
+    if federation.norm is None or len(probes) != len(uploads.clients):
         raise InputError("an adaptive pace needs an executor that measures losses and gradients")
-    samples = [upload.samples for upload in uploads]
-    results = [update.model for update in updates]
-    return adaptive.estimates(samples, server.sent, results, probes, federation.norm)
+    results = [update.model for update in gathered.updates]
+    return adaptive.estimates(uploads.samples.tolist(), server.sent, results, probes, federation.norm)
 
 
 def next_steps(

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from asyncfeel.theory.mixing import Columns
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Trigger:
     """A server that completed an iteration: when it started, its deadline, its clients' steps."""
 
@@ -14,8 +17,27 @@ class Trigger:
     started_s: float
     deadline_s: float
     """How long its clients could compute, T_comp."""
-    steps: Sequence[int]
+    steps: Sequence[int] | NDArray[np.int64]
     """The steps tau_i of its clients, in their order."""
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all fields are equal; the steps may be a list in one and a column in the other."""
+        if not isinstance(other, Trigger):
+            return NotImplemented
+        times = (self.server, self.started_s, self.deadline_s) == (other.server, other.started_s, other.deadline_s)
+        return times and np.array_equal(self.steps, other.steps)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def total_steps(self) -> int:
+        """The steps of all its clients together."""
+        return int(np.sum(self.steps))
+
+    @property
+    def spread(self) -> tuple[int, float, int]:
+        """The fewest steps of a client, their plain mean, and the most."""
+        return int(np.min(self.steps)), self.total_steps / len(self.steps), int(np.max(self.steps))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from typing import Any
 
 import simpy
 
-from asyncfeel.jobs import Model, Update
+from asyncfeel.jobs import Gathered, Model
 from asyncfeel.theory.mixing import Columns
-from asyncfeel.world.client import Upload
+from asyncfeel.world.cohort import Uploads
 from asyncfeel.world.federation import Federation
 from asyncfeel.world.server import Server
 
@@ -18,16 +18,13 @@ class Outcome:
     """What one cluster has at the end of a common round."""
 
     server: Server
-    uploads: Sequence[Upload]
-    updates: Sequence[Update]
+    uploads: Uploads
+    gathered: Gathered
 
-    def change(self) -> Model:
-        """The cluster's change with normalised updates."""
-        return self.server.change(self.uploads, self.updates)
-
-    def average_change(self) -> Model:
-        """The cluster's change with plain averaging."""
-        return self.server.average_change(self.uploads, self.updates)
+    @property
+    def averaged(self) -> Model:
+        """The server's model with what its clients add up to."""
+        return self.server.model + self.gathered.change
 
 
 def finish(federation: Federation, exchanges: int) -> Generator[simpy.Event, Any, list[Outcome]]:
@@ -38,12 +35,8 @@ def finish(federation: Federation, exchanges: int) -> Generator[simpy.Event, Any
         server.phase = "waiting"
     if exchanges:
         yield from exchange(federation, exchanges)
-    updates = yield from federation.join([upload for cluster in uploads for upload in cluster])
-    outcomes = []
-    for server, cluster in zip(federation.servers, uploads, strict=True):
-        own, updates = updates[: len(cluster)], updates[len(cluster) :]
-        outcomes.append(Outcome(server, cluster, own))
-    return outcomes
+    gathered = yield from federation.join_each(uploads)
+    return [Outcome(*one) for one in zip(federation.servers, uploads, gathered, strict=True)]
 
 
 def exchange(federation: Federation, exchanges: int) -> Generator[simpy.Event, Any, None]:

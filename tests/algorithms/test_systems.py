@@ -118,7 +118,7 @@ class TestFedAvg:
         made = system(Fedavg(), THREE, until=5.0, model_bits=8.0, cloud_bps=32.0)
         # Rounds end at 2.25 and 4.5. By 5.0 each client was sent three models of one byte. In the third
         # round, client 0 computes from 4.5 to 5.0 and client 1 to 5.5: no further upload has arrived.
-        assert made.federation.traffic.total_bytes() == {
+        assert made.federation.traffic.total_bytes(5.0) == {
             "uplink_bytes": 0.0,
             "downlink_bytes": 9.0,
             "exchange_bytes": 0.0,
@@ -153,7 +153,7 @@ class TestFedNova:
             expected.append(x)
         assert models(made) == pytest.approx(expected, rel=1e-12)
         assert times(made) == [2.25, 4.5, 6.75]
-        assert [t.steps for c in made.diary.completions for t in c.triggers] == [[2, 5]] * 3
+        assert [list(t.steps) for c in made.diary.completions for t in c.triggers] == [[2, 5]] * 3
 
     def test_a_fixed_deadline(self, system):
         made = system(
@@ -501,8 +501,8 @@ class TestSafa:
         # Client 2 (8.25 s) is two rounds behind at the start of round 3, three at that of round 4 ...
         assert starts(made, 2) == [0.0, 1.25, 2.0, 2.5, 3.0]
         # What it drops is never uploaded, and it was busy all the time like the others.
-        assert made.federation.traffic.total_bytes()["cloud_bytes"] == 5.0
-        assert made.federation.traffic.total_bytes()["downlink_bytes"] == 4.0 + 3.0 + 5.0
+        assert made.federation.traffic.total_bytes(3.5)["cloud_bytes"] == 5.0
+        assert made.federation.traffic.total_bytes(3.5)["downlink_bytes"] == 4.0 + 3.0 + 5.0
         assert made.federation.traffic.idle_share(3, 3.5) == pytest.approx(0.0)
 
     def test_a_round_closes_at_the_limit_or_when_nobody_is_left_at_work(self, system):
@@ -868,7 +868,7 @@ class TestCentral:
         assert {(job.client, job.steps) for job in made.executor.jobs} == {(-1, 6)}
         assert [job.number for job in made.executor.jobs] == list(range(len(made.executor.jobs)))
         assert [job.model for job in made.executor.jobs][:3] == [0.0, 6.0, 12.0]
-        assert set(made.federation.traffic.total_bytes().values()) == {0.0}
+        assert set(made.federation.traffic.total_bytes(6.0).values()) == {0.0}
 
 
 class TestTraffic:
@@ -885,7 +885,7 @@ class TestTraffic:
         )
         assert times(made) == [1.0, 2.0, 2.5]
         # Downloads at 0, 1, 2 and at 0, 2.5; uploads at .75, 1.75 and 2.25; an exchange moves a model each way.
-        assert made.federation.traffic.total_bytes() == {
+        assert made.federation.traffic.total_bytes(2.625) == {
             "uplink_bytes": 3.0,
             "downlink_bytes": 5.0,
             "exchange_bytes": 6.0,
@@ -898,8 +898,8 @@ class TestTraffic:
         made = system(AsyncSdFeel(), [(0, 1, 1.0), (0, 1, 1.25)], until=2.25, model_bits=8.0, uplink_bps=64.0)
         # Deadlines of 1 s: one step each, the faster one after .8 s; uploads of .125 s; no neighbour.
         assert times(made) == [1.125, 2.25]
-        assert made.federation.traffic.total_bytes()["uplink_bytes"] == 4.0
-        assert made.federation.traffic.total_bytes()["exchange_bytes"] == 0.0
+        assert made.federation.traffic.total_bytes(2.25)["uplink_bytes"] == 4.0
+        assert made.federation.traffic.total_bytes(2.25)["exchange_bytes"] == 0.0
         assert made.federation.traffic.idle_share(2, 2.25) == pytest.approx(1 - (2.25 + 2 * 0.925) / 4.5)
 
     def test_synchronous_sd_feel_by_hand(self, system):
@@ -915,7 +915,7 @@ class TestTraffic:
         )
         assert times(made) == [2.25, 5.0]
         # Third round from 5.0: client 0 has uploaded at 5.75. One exchange moves four models over two links.
-        assert made.federation.traffic.total_bytes() == {
+        assert made.federation.traffic.total_bytes(6.0) == {
             "uplink_bytes": 7.0,
             "downlink_bytes": 9.0,
             "exchange_bytes": 8.0,

@@ -1,11 +1,14 @@
 """Partitions: nothing lost, nothing twice, and each kind's own promise."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asyncfeel.errors import InputError
+from asyncfeel.jobs import EVERYONE
 from asyncfeel.learning import partition
 
 SEEDS = st.integers(0, 2**32)
@@ -62,6 +65,44 @@ def test_natural_keeps_owners(seed, clients):
     parts = partition.natural(owners, clients)
     check_complete(parts, 5 * clients, clients)
     assert all((owners[parts[client]] == client).all() for client in range(clients))
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS, everything=st.integers(1, 300), clients=st.integers(1, 400), samples=st.integers(1, 60))
+def test_bootstrap_gives_every_client_its_own_draw_of_equally_many(seed, everything, clients, samples):
+    labels = np.zeros(everything, dtype=int)
+    parts = partition.bootstrap(labels, clients, np.random.default_rng(seed), samples=samples)
+    assert len(parts) == clients
+    assert set(parts.sizes.tolist()) == {samples}
+    assert parts.order.shape == parts.rows(EVERYONE).shape == (clients * samples,)
+    assert 0 <= parts.order.min() <= parts.order.max() < everything
+    assert np.array_equal(np.concatenate([parts[client] for client in range(clients)]), parts.order)
+
+
+def test_bootstrap_draws_all_samples_alike_and_with_replacement():
+    parts = partition.bootstrap(np.zeros(100, dtype=int), 4000, np.random.default_rng(1), samples=50)
+    counts = np.bincount(parts.order, minlength=100)
+    assert counts == pytest.approx([2000] * 100, rel=0.12)
+    assert any(len(set(parts[client].tolist())) < 50 for client in range(10))
+    assert not np.array_equal(parts[0], parts[1])
+
+
+def test_bootstrap_draws_when_it_is_asked_and_always_the_same(monkeypatch):
+    drawn = []
+    real = partition._resampled
+    monkeypatch.setattr(partition, "_resampled", lambda *given: drawn.append(given) or real(*given))
+    parts = partition.bootstrap(np.zeros(9, dtype=int), 5, np.random.default_rng(1))
+    assert (len(parts), parts.sizes.sum(), drawn) == (5, 250, [])
+    first = parts.rows(0).tolist()
+    assert parts.rows(0).tolist() == first
+    assert len(drawn) == 1
+    assert real(*drawn[0]).tolist() == parts.order.tolist()
+
+
+def test_bootstrap_draws_the_same_in_another_process():
+    parts = partition.bootstrap(np.zeros(9, dtype=int), 5, np.random.default_rng(1))
+    sent = pickle.dumps(parts)
+    assert pickle.loads(sent).order.tolist() == parts.order.tolist()
 
 
 def test_small_alpha_makes_clients_unlike_and_large_alpha_alike():
@@ -127,6 +168,10 @@ LABELS = np.repeat(np.arange(2), 10)
         (lambda rng: partition.shards(LABELS, 6, rng, per_client=1, min_samples=4), "use at most 5 clients"),
         (lambda rng: partition.iid(LABELS, 21, rng), "20 training samples cannot give 1 to each of 21 clients"),
         (lambda rng: partition.iid(None, 2, rng), "needs the labels or the owners"),
+        (lambda rng: partition.iid(LABELS, 21, rng), "or the split 'bootstrap'"),
+        (lambda rng: partition.bootstrap(LABELS, 2, rng, samples=0), "samples must be from 1 to 1000000, not 0"),
+        (lambda rng: partition.bootstrap(LABELS, 0, rng), "at least 1 client"),
+        (lambda rng: partition.bootstrap(None, 2, rng), "'bootstrap' needs the labels or the owners"),
         (lambda rng: partition.natural(None, 2), "choose dirichlet, iid or shards"),
         (lambda rng: partition.natural(LABELS, 3), "set the clients to 2"),
         (lambda rng: partition.natural(np.array([0, 0, 2]), 3), "gives client 1 only 0 samples"),

@@ -1,0 +1,124 @@
+"""The clients that one broadcast reaches, as one SimPy process: there may be a million of them.
+
+What they do is known when they have the model: how long each computes, and how long each uploads.
+So the process lives through the phases of the one client whose upload arrives last, and no other.
+This gives the very schedule of a process for each client, ties included: the events of the others
+would move nobody, and those of the last one are scheduled at the same instants in the same order.
+"""
+
+from collections.abc import Awaitable, Callable, Generator, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import simpy
+
+from asyncfeel import folding
+from asyncfeel.jobs import Broadcast, Gathered, Model
+from asyncfeel.theory.aggregation import Weighing
+from asyncfeel.theory.latency import Counts, Floats
+from asyncfeel.world.devices import Devices
+from asyncfeel.world.traffic import Spell
+
+Process = Generator[simpy.Event, object, "Uploads"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Uploads:
+    """What has arrived at the server in simulated time; the results may still be computed for real."""
+
+    clients: Counts
+    samples: Counts
+    steps: Counts
+    result: Awaitable[Gathered]
+
+    def losses(self, gathered: Gathered) -> Iterable[tuple[int, float | None]]:
+        """Each client with the loss that it reported, if losses were asked for."""
+        return zip(self.clients.tolist(), gathered.losses, strict=True) if gathered.losses else ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cohort:
+    """Some clients of one server, the model that they are sent, and how their changes will be weighed."""
+
+    clients: Counts
+    devices: Devices
+    model: Model
+    weigh: Weighing
+    uploading: Callable[[], None]
+    """Told when the last client begins to upload."""
+    probe: bool = False
+    """Whether clients report losses and gradients, and their results are kept one by one."""
+
+    def train_until(self, deadline_s: float) -> Process:
+        """Train from the model until the deadline, then upload: as many steps as fit."""
+        yield from self._download()
+        steps = self.devices.network.steps_each_within(self.clients, deadline_s, self.devices.clock.now)
+        return (yield from self._train(steps, np.full(len(steps), float(deadline_s))))
+
+    def train_steps(self, steps: int) -> Process:
+        """Take so many steps from the model, however long that takes, then upload."""
+        yield from self._download()
+        alike = np.full(len(self.clients), steps)
+        needed_s = self.devices.network.compute_each_s(self.clients, alike, self.devices.clock.now)
+        return (yield from self._train(alike, needed_s))
+
+    def train_during(self, steps: Counts, deadline_s: float) -> Process:
+        """Take one's own number of steps, spread over the time until the deadline, then upload."""
+        yield from self._download()
+        return (yield from self._train(steps, np.full(len(steps), float(deadline_s))))
+
+    def _download(self) -> Generator[simpy.Event, object, None]:
+        devices, clock = self.devices, self.devices.clock
+        download_s = devices.network.downlink_s(int(self.clients[0]), clock.now)
+        if not download_s:
+            return devices.traffic.move("downlink", len(self.clients))
+        spell = devices.traffic.begin(Spell(clock.now, np.full(len(self.clients), download_s), "downlink"))
+        yield clock.timeout(download_s)
+        return devices.traffic.end(spell)
+
+    def _train(self, steps: Counts, compute_s: Floats) -> Process:
+        network, clock, traffic = self.devices.network, self.devices.clock, self.devices.traffic
+        uploads = self._begin(steps)
+        done_s = clock.now + compute_s
+        upload_s = network.uplink_each_s(self.clients, done_s)
+        own_s = np.minimum(network.compute_each_s(self.clients, steps, clock.now), compute_s)
+        spells = Spell(clock.now, own_s), Spell(done_s, upload_s, network.access)
+        for spell in spells:
+            traffic.begin(spell)
+        last = latest(done_s, done_s + upload_s)
+        yield clock.timeout(float(compute_s[last]))
+        self.uploading()
+        yield clock.timeout(float(upload_s[last]))
+        for spell in spells:
+            traffic.end(spell)
+        return uploads
+
+    def _begin(self, steps: Counts) -> Uploads:
+        """Hand the jobs to the executor, at this instant."""
+        devices, samples = self.devices, self.devices.samples[self.clients]
+        work = Broadcast(
+            self.model,
+            self.clients,
+            devices.jobs[self.clients],
+            steps,
+            lambda: self.weigh(samples.tolist(), steps.tolist()),
+            devices.measure_loss,
+            probe=self.probe,
+            keep=self.probe,
+        )
+        devices.jobs[self.clients] += 1
+        return Uploads(self.clients, samples, steps, folding.start(devices.executor, work))
+
+
+def latest(done_s: Floats, arrived_s: Floats) -> int:
+    """The place of the client whose upload would be the last one to be dealt with.
+
+    Of uploads that arrive at one instant it is the one that began last, and of those that also
+    began at one instant the one of the last client: events come in the order of their scheduling.
+
+    >>> latest(np.array([1.0, 2.0, 2.0, 1.0]), np.array([3.0, 3.0, 3.0, 3.0]))
+    2
+    """
+    tied = np.flatnonzero(arrived_s == arrived_s.max())
+    began_s = done_s[tied]
+    return int(tied[np.flatnonzero(began_s == began_s.max())[-1]])
