@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: run test lint types format clean
+.PHONY: run test lint types format bench bench-peers clean
 
 run: $(READY)
 	$(BIN)/asyncfeel run --topology ring --psi inverse
@@ -28,6 +28,14 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $(READY)
+
+# DATA is a folder with mnist.npz and cifar10.npz; without it the images are random.
+bench: $(READY)
+	$(BIN)/python benchmarks/bench.py $(if $(DATA),--data $(DATA))
+
+# DATA must be given here: the accuracy of every simulator is checked on real digits.
+bench-peers: $(READY)
+	$(BIN)/python benchmarks/peers/compare.py --data $(DATA)/mnist.npz
 
 clean:
 	rm -rf .venv build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

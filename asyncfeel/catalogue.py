@@ -26,7 +26,7 @@ _FUNCTIONS = {
 }
 _FILES = {"algorithm": "algorithms", "executor": "learning.executors"}
 _AUTO = {
-    "split": "The data's own clients where they have any, else dirichlet.",
+    "split": "The data's own clients where they have any, else dirichlet, or bootstrap for too many clients.",
     "model": "What is usual for the data: cnn for images, logistic for features, point for quadratic.",
 }
 LISTED = (

@@ -31,9 +31,12 @@ def scenario(
     until: Annotated[str | None, option("Simulated time limit: seconds, or 90s, 30m, 2h, 1d.")] = None,
     iterations: Annotated[int | None, option("Limit on the global iterations.")] = None,
     seed: Annotated[int | None, option("Names every random stream.")] = None,
-    executor: Annotated[str | None, option("How training is done: serial or threads (or stub: not at all).")] = None,
+    executor: Annotated[
+        str | None, option("How to train: auto, batched, threads, serial, ray (or stub: a plan).")
+    ] = None,
     workers: Annotated[int | None, option("Jobs at once; 0: as many as there are cores.")] = None,
     device: Annotated[str | None, option("auto, cpu, cuda, cuda:N or mps.")] = None,
+    ray_address: Annotated[str | None, option("With --executor ray: a cluster, as auto or HOST:PORT.")] = None,
     config: Annotated[Path | None, option("A scenario file (TOML); see 'asyncfeel init'.")] = None,
     preset: Preset = None,
     set_: Annotated[

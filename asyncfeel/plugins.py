@@ -23,6 +23,8 @@ from typing import Any
 from asyncfeel.errors import InputError
 
 T = typing.TypeVar("T")
+FROM_FILE = "asyncfeel_plugin_"
+"""How the names of modules begin that were read from a file: nobody else can import them."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def _installed(name: str) -> bool:
 
 def from_file(path: Path) -> types.ModuleType:
     """The module in a .py file, imported under a name that cannot shadow another module."""
-    name = f"asyncfeel_plugin_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
+    name = f"{FROM_FILE}{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)

@@ -13,7 +13,7 @@ from asyncfeel import catalogue, checks, plugins
 from asyncfeel.errors import InputError
 from asyncfeel.learning.datasets import files
 from asyncfeel.learning.datasets.values import Dataset
-from asyncfeel.learning.partition import Partition
+from asyncfeel.learning.partition import DRAWN, Partition
 from asyncfeel.plugins import Plugin
 from asyncfeel.scenario import Scenario
 from asyncfeel.streams import stream
@@ -160,7 +160,7 @@ def _dataset(scenario: Scenario) -> tuple[Dataset, Plugin]:
 def _split(scenario: Scenario, dataset: Dataset) -> tuple[Partition, Plugin]:
     plugin = scenario.split
     if plugin.kind == "auto":
-        plugin = Plugin("natural" if dataset.owners is not None else "dirichlet", plugin.options)
+        plugin = Plugin(_usual_split(scenario, dataset), plugin.options)
     least = scenario.training.batch if plugin.kind == "dirichlet" else 1
     parts, resolved = call(
         "split",
@@ -172,6 +172,15 @@ def _split(scenario: Scenario, dataset: Dataset) -> tuple[Partition, Plugin]:
         min_samples=least,
     )
     return checks.partition(parts, plugin, scenario.federation.clients), resolved
+
+
+def _usual_split(scenario: Scenario, dataset: Dataset) -> str:
+    if dataset.owners is not None:
+        return "natural"
+    batch = scenario.training.batch
+    crowded = scenario.federation.clients * batch > len(dataset.y_train)
+    # A batch that is too large even for bootstrap's clients is an error of dirichlet's to tell.
+    return "bootstrap" if crowded and (batch <= DRAWN or "samples" in scenario.split.options) else "dirichlet"
 
 
 def _counts_model(scenario: Scenario) -> bool:
@@ -201,6 +210,9 @@ def _learner(scenario: Scenario, dataset: Dataset, parts: Partition) -> "tuple[L
         scenario.seed,
         devices.choose(scenario.execution.device),
         scenario.evaluation.train_sample,
+        scenario.evaluation.test_sample,
+        devices.spread(scenario.execution.device),
+        scenario.execution.compile,
     )
     return learner, Plugin(plugin.kind, options)
 

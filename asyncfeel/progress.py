@@ -79,7 +79,7 @@ class Watching(Silent):
 
     def completed(self, federation: Federation, completion: Completion) -> None:
         """Count the steps of the iteration."""
-        self.steps += sum(sum(trigger.steps) for trigger in completion.triggers)
+        self.steps += sum(trigger.total_steps for trigger in completion.triggers)
 
     def measured(self, measurement: Measurement) -> None:
         """Remember the newest measurement."""

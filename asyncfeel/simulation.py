@@ -1,6 +1,7 @@
 """Runs a scenario: the one place where the simulated world, the training and the record meet."""
 
 import asyncio
+import dataclasses
 import hashlib
 import math
 import threading
@@ -26,6 +27,7 @@ from asyncfeel.tally import Tally
 from asyncfeel.world import consensus
 from asyncfeel.world.clock import Clock
 from asyncfeel.world.federation import Federation, Observer
+from asyncfeel.world.profiles import Profiles
 from asyncfeel.world.stopping import Patience
 
 if TYPE_CHECKING:
@@ -91,10 +93,12 @@ class Simulation:
         self._view = view
         self._stop = stop
         self._started = started
+        self._trained_at: float | None = None
         self._latest: Measurement | None = None
         self._best = -math.inf
         self._observers: list[Observer] = []
         self._executor = self._make_executor()
+        self._scenario = self._settled()
         self._federation = self._make_federation()
         prepared.algorithm.start(self._federation)
         self._tally = Tally(self._federation, prepared.algorithm.objective(self._federation))
@@ -136,6 +140,7 @@ class Simulation:
         if self._evaluator:
             self._evaluator.start(self._federation)
         await self._federation.clock.advance(self._scenario.stop.until_s or math.inf, self._poll)
+        self._trained_at = time.perf_counter()
         if self._evaluator:
             self._evaluator.finish(self._federation, self._end_s())
 
@@ -150,7 +155,7 @@ class Simulation:
 
     def _wind_up(self, status: str) -> dict[str, Any]:
         """The consensus phase, the output model, and what the run amounts to."""
-        training_s = time.perf_counter() - self._training_from
+        ended_at = time.perf_counter()
         output, learner = self._federation.average(), self._prepared.learner
         agreement = None
         if status == "finished":
@@ -167,15 +172,26 @@ class Simulation:
             "metrics": asdict(self._latest) if self._latest else None,
             "best_accuracy": self._best if self._best > -math.inf else None,
             "servers": self._tally.table(),
-            "traffic": self._federation.traffic.total_bytes(),
+            "traffic": self._federation.traffic.total_bytes(self._end_s()),
             "idle_share": self._federation.traffic.idle_share(self._clients(), self._end_s()),
             "consensus": asdict(agreement) if agreement else None,
             "digests": digests,
-            "wall": {"setup_s": self._training_from - self._started, "training_s": training_s},
+            "wall": self._wall(ended_at),
+        }
+
+    def _wall(self, ended_at: float) -> dict[str, float]:
+        """Real seconds: of the set-up, of the training, of waiting for the last evaluations, and of work in hand."""
+        trained_at = self._trained_at or ended_at
+        busy = getattr(self._executor, "busy", None)
+        return {
+            "setup_s": self._training_from - self._started,
+            "training_s": trained_at - self._training_from,
+            "evaluation_s": ended_at - trained_at,
+            **({"busy_s": busy.seconds} if busy else {}),
         }
 
     def _clients(self) -> int:
-        return sum(len(server.clients) for server in self._federation.servers)
+        return sum(len(server) for server in self._federation.servers)
 
     def _make_executor(self) -> Any:
         settings, learner = self._scenario.execution, self._prepared.learner
@@ -183,8 +199,34 @@ class Simulation:
         make = catalogue.find("executor", kind)
         if learner is None:
             return make()
-        given = {"learner": learner, "workers": settings.workers, "stop": self._stop}
+        given = {
+            "learner": learner,
+            "workers": settings.workers,
+            "stop": self._stop,
+            "ray_address": settings.ray_address,
+            "crowd": self._clients_in(self._prepared.layout.profiles),
+            "expected_steps": self._expected_steps(),
+        }
         return checks.executor(made(f"executor {kind!r}", make, supply(make, given)), kind)
+
+    def _settled(self) -> Scenario:
+        """The scenario with the executor that was chosen, so that its file repeats the run."""
+        execution = self._scenario.execution
+        chosen = getattr(self._executor, "kind", execution.executor)
+        return dataclasses.replace(self._scenario, execution=dataclasses.replace(execution, executor=chosen))
+
+    def _expected_steps(self) -> float:
+        """The mini-batch steps of the whole run, roughly: for those who want to know what pays."""
+        layout, stop = self._prepared.layout, self._scenario.stop
+        if stop.iterations is None:
+            rate = layout.network.flops[layout.profiles.server >= 0].sum() / layout.network.flops_per_step
+            return float(rate) * (stop.until_s or 0.0)
+        clients = self._clients_in(layout.profiles) / layout.network.topology.servers
+        return stop.iterations * clients * self._scenario.training.local_steps
+
+    @staticmethod
+    def _clients_in(profiles: Profiles) -> int:
+        return int((profiles.server >= 0).sum())
 
     def _make_federation(self) -> Federation:
         prepared, stop, layout = self._prepared, self._scenario.stop, self._prepared.layout
@@ -253,6 +295,7 @@ class Simulation:
             "dataset": scenario.dataset.kind,
             "model": scenario.model.kind,
             "executor": scenario.execution.executor if learner else "stub",
+            "executor_note": getattr(self._executor, "why", None) or getattr(self._executor, "note", None),
             "workers": getattr(self._executor, "workers", 0),
             "device": str(learner.device) if learner else None,
             "flops_per_step": scenario.work.flops_per_step,

@@ -31,11 +31,18 @@ def cpu_seconds(arguments: list[str]) -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def main() -> None:
-    """Measure and print."""
+def table() -> list[str]:
+    """The medians of five and their ranges, as a table in Markdown."""
+    lines = ["| command | CPU seconds: median (range) |", "|---|---|"]
     for name, arguments in COMMANDS.items():
         times = [cpu_seconds(arguments) for _ in range(5)]
-        print(f"{name:<34}{statistics.median(times):6.2f} s  ({min(times):.2f} to {max(times):.2f})")
+        lines.append(f"| `{name}` | {statistics.median(times):.2f} ({min(times):.2f} to {max(times):.2f}) |")
+    return lines
+
+
+def main() -> None:
+    """Measure and print."""
+    print("\n".join(table()))
 
 
 if __name__ == "__main__":

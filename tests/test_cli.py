@@ -24,7 +24,7 @@ from asyncfeel.plugins import Plugin
 CHECKOUT = Path(asyncfeel.__file__).parent.parent
 FLAGS = shlex.split(
     "--algorithm --topology --psi --mixing --servers --clients --heterogeneity --dataset --data-dir --model --until "
-    "--iterations --seed --executor --workers --device --out --config --preset --set --quiet --json"
+    "--iterations --seed --executor --workers --device --ray-address --out --config --preset --set --quiet --json"
 )
 TINY = "--until 0.3 --clients 6 --servers 3 --set evaluation.every_s=0.1 "
 NUMBERS = "--set work.flops_per_step=1e6 --set network.model_bits=1e5 "
@@ -93,7 +93,7 @@ LISTED = {
     "topology": ("ring", "grid", "random", "random-regular", "small-world", "star", "line", "complete", "tree"),
     "psi": ("inverse", "constant", "polynomial", "hinge", "exponential", "harmonic", "threshold", "bound", "sigmoid"),
     "dataset": ("digits", "synthetic", "quadratic", "mnist", "cifar10"),
-    "split": ("dirichlet", "iid", "shards", "natural"),
+    "split": ("dirichlet", "iid", "shards", "natural", "bootstrap"),
     "model": ("cnn", "mlp", "logistic", "resnet18", "point"),
     "speeds": ("uniform", "log-uniform", "two-point", "log-normal", "exponential", "file"),
     "drift": ("none", "jitter", "daily"),
@@ -281,6 +281,24 @@ def test_json_of_a_task_without_accuracy_is_json():
 def test_data_with_clients_of_their_own():
     asks("run --dataset synthetic --clients 6 --servers 3 --iterations 2 --executor serial --out out")
     assert tomllib.loads(Path("out/config.toml").read_text())["split"]["kind"] == "natural"
+
+
+@pytest.mark.parametrize(("clients", "kind"), [(100, "dirichlet"), (144, "bootstrap"), (5000, "bootstrap")])
+def test_more_clients_than_the_data_have_batches_share_them(clients, kind):
+    asks(
+        f"plan {NUMBERS} --clients {clients} --iterations 2 --set split.alpha=9 --out out"
+        if kind == "dirichlet"
+        else f"plan {NUMBERS} --clients {clients} --iterations 2 --out out"
+    )
+    split = tomllib.loads(Path("out/config.toml").read_text())["split"]
+    assert split == ({"kind": "dirichlet", "alpha": 9.0} if kind == "dirichlet" else {"kind": kind, "samples": 50})
+
+
+def test_clients_that_share_samples_are_trained():
+    few = "--clients 300 --servers 3 --iterations 3 --set split.samples=5 --set training.local_steps=1"
+    asks(f"run {NUMBERS} {few} --executor serial --out out")
+    assert {line.split(",")[2] for line in Path("out/clients.csv").read_text().splitlines()[1:]} == {"5"}
+    assert manifest("out")["status"] == "finished"
 
 
 @pytest.mark.parametrize("name", ["out[bold]x", "out[/]", ":smile:", "with space", "größe"])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from asyncfeel import InputError, Result, Scenario, run
+from asyncfeel.progress import Silent
 
 TINY = Scenario.load(clients=6, servers=3, until=0.5, set={"training.local_steps": 3})
 
@@ -49,8 +50,14 @@ def test_evaluation_by_iterations(tmp_path):
 
 def test_stopping_early_is_clean(tmp_path):
     stop = threading.Event()
-    threading.Timer(0.5, stop.set).start()
-    result = run(TINY.replace(until=10_000), tmp_path / "run", stop=stop)
+
+    class Impatient(Silent):
+        def completed(self, federation, completion):
+            if completion.iteration == 2:
+                stop.set()
+
+    scenario = TINY.replace(until=10_000, executor="threads")
+    result = run(scenario, tmp_path / "run", view=Impatient(), stop=stop)
     assert result.summary["status"] == "interrupted"
     assert json.loads((result.folder / "manifest.json").read_text())["status"] == "interrupted"
     assert len(result.iterations["time_s"]) == result.summary["iterations"] > 0

@@ -36,6 +36,7 @@ def imported(folder, *arguments):
         ("plan", "--iterations", "5", *NUMBERS),
         ("plan", "--iterations", "5", *READINGS),
         ("plan", "--iterations", "5", "--dataset", "quadratic", "--topology", "nsfnet", *NUMBERS),
+        ("plan", "--iterations", "5", "--clients", "5000", *NUMBERS),
         ("run", "--executor", "stub", "--iterations", "5", *NUMBERS),
     ],
     ids=" ".join,

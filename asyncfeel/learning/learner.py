@@ -47,13 +47,19 @@ class Learner:
         seed: int,
         device: torch.device,
         train_sample: int = 2000,
+        test_sample: int = 0,
         devices: Sequence[torch.device] = (),
+        compiled: bool = False,
     ) -> None:
-        """Models live on `device`; workers are spread over `devices`, which are that one if none are given."""
+        """Models live on `device`; workers are spread over `devices`, which are that one if none are given.
+
+        With `compiled`, every trainer compiles its model with torch.compile before its first step.
+        """
         if training.augment and dataset.shape[2:] != (COLOURS,):
             raise InputError("augment is for colour images, and these samples are none: leave it out")
         self.device = device
         self.devices = list(devices) or [device]
+        self._compiled = compiled
         self._dataset = dataset
         self._partition = partition
         self._training = training
@@ -63,7 +69,8 @@ class Learner:
         self._train, self._test = samples.of(dataset, device)
         self.feed = Feed(self._train, partition, training, seed)
         self._copies = {one: self._on(one) for one in self.devices}
-        self._train_rows = self._sampled(train_sample)
+        self._train_rows = self._sampled("train", len(self._train), train_sample)
+        self._test_rows = self._sampled("test", len(self._test), test_sample)
         self._evaluator = Evaluator(self._module(), self._loss)
 
     def initial(self) -> Tensor:
@@ -73,7 +80,7 @@ class Learner:
     def trainer(self, stop: threading.Event, worker: int = 0) -> Trainer:
         """A new trainer, for one worker, on its device; it gives up when `stop` is set."""
         device = self.devices[worker % len(self.devices)]
-        return Trainer(FlatModule(copy.deepcopy(self._template), device), *self._copies[device], stop)
+        return Trainer(FlatModule(copy.deepcopy(self._template), device), *self._copies[device], stop, self._compiled)
 
     def _on(self, device: torch.device) -> tuple[Feed, losses.Loss]:
         """Data and loss on a device."""
@@ -88,6 +95,8 @@ class Learner:
     @cached_property
     def unstackable(self) -> str | None:
         """Why models of this kind cannot be trained in a stack; nothing if they can."""
+        if self._compiled:
+            return "it is to be compiled (execution.compile)"
         found = reason(self._template)
         if found is None:
             with one_thread():
@@ -97,7 +106,7 @@ class Learner:
     def evaluate(self, flat: Tensor, stop: threading.Event | None = None) -> Metrics:
         """How good a model is; may be called from any thread, and gives up when `stop` is set."""
         train_loss, _ = self._evaluator.assess(flat, self._train, self._train_rows, stop)
-        test_loss, accuracy = self._evaluator.assess(flat, self._test, None, stop)
+        test_loss, accuracy = self._evaluator.assess(flat, self._test, self._test_rows, stop)
         return Metrics(train_loss, test_loss, accuracy if self._dataset.loss == "cross-entropy" else math.nan)
 
     def client_loss(self, client: int, flat: Tensor) -> float:
@@ -132,13 +141,13 @@ class Learner:
     def _module(self) -> FlatModule:
         return FlatModule(copy.deepcopy(self._template), self.device)
 
-    def _sampled(self, size: int) -> Tensor | None:
-        """The fixed rows on which the training loss is measured; nothing means all."""
+    def _sampled(self, which: str, there: int, size: int) -> Tensor | None:
+        """The fixed rows on which a loss is measured; nothing means all."""
         if size < 0:
-            raise InputError(f"train_sample must be at least 0 (0 for all training samples), not {size}")
-        if size == 0 or size >= len(self._train):
+            raise InputError(f"{which}_sample must be at least 0 (0 for all samples), not {size}")
+        if size == 0 or size >= there:
             return None
-        rows = stream(self._seed, "train-sample").choice(len(self._train), size, replace=False)
+        rows = stream(self._seed, f"{which}-sample").choice(there, size, replace=False)
         return torch.from_numpy(rows).sort().values.to(self.device)
 
 

@@ -7,7 +7,7 @@ gathered and normalised together, and the update is one call for all parameters.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
@@ -33,6 +33,7 @@ class Trainer:
         feed: Feed,
         loss: Loss,
         stop: threading.Event,
+        compiled: bool = False,
     ) -> None:
         self._model = model
         self._feed = feed
@@ -40,6 +41,7 @@ class Trainer:
         self._loss = loss
         self._training = feed.training
         self._stop = stop
+        self._forward: Callable[[Tensor], Tensor] = torch.compile(model.module) if compiled else model.module
         self._values = [parameter.detach() for parameter in model.parameters]
 
     def train(self, job: Job) -> Update:
@@ -90,13 +92,14 @@ class Trainer:
         return torch.tensor_split(rows, max(1, len(rows) // size))
 
     def _descend(self, job: Job) -> None:
-        module, loss, parameters = self._model.module.train(), self._loss, self._model.parameters
+        self._model.module.train()
+        forward, loss, parameters = self._forward, self._loss, self._model.parameters
         velocity = [torch.zeros_like(value) for value in self._values] if self._training.momentum else []
         sent = [value.clone() for value in self._values] if job.proximal else []
         rate = self._training.learning_rate * job.rate
         for inputs, labels in self._batches(job):
             self._heed_stop()
-            value = loss(module(inputs), labels)
+            value = loss(forward(inputs), labels)
             gradients: Tensors = torch.autograd.grad(value, parameters, materialize_grads=True)
             if sent:
                 gradients = torch._foreach_add(gradients, torch._foreach_sub(self._values, sent), alpha=job.proximal)

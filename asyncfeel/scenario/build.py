@@ -32,6 +32,7 @@ FLAGS = {
     "executor": "execution.executor",
     "workers": "execution.workers",
     "device": "execution.device",
+    "ray_address": "execution.ray_address",
 }
 """The short flags of the command line, and the key that each of them sets."""
 

@@ -112,15 +112,26 @@ class Evaluation:
     every_s: float | None = option(None, "simulated seconds between evaluations", above=0)
     every_iterations: int | None = option(None, "global iterations between evaluations", least=1)
     train_sample: int = option(2000, "training samples for the global training loss; 0: all of them", least=0)
+    test_sample: int = option(0, "test samples for the test loss and accuracy; 0: all of them", least=0)
 
 
 @dataclass(frozen=True)
 class Execution:
     """How the real training is done; it changes no simulated number."""
 
-    executor: str = option("threads", "serial, threads, or stub (no training)")
+    executor: str = option("auto", "auto (the fastest here), batched, threads, serial, ray, or stub (no training)")
     workers: int = option(0, "jobs at once; 0: as many as there are cores", least=0)
-    device: str = option("auto", "auto, cpu, cuda, cuda:N or mps", pattern=r"auto|cpu|cuda(:[0-9]+)?|mps")
+    device: str = option(
+        "auto",
+        "auto, cpu, cuda, cuda:N, cuda:all (workers in turn) or mps",
+        pattern=r"auto|cpu|cuda(:[0-9]+|:all)?|mps",
+    )
+    ray_address: str | None = option(
+        None, "executor ray: auto or HOST:PORT of a cluster that this machine is part of; left out: a local one"
+    )
+    compile: bool = option(
+        False, "compile the model of each worker with torch.compile (threads and serial); takes a while at the start"
+    )
 
 
 @dataclass(frozen=True)
@@ -139,7 +150,7 @@ class Scenario:
     work: Work = option(Work(), "what one mini-batch step costs")
     network: Network = option(Network(), "what travels, and how fast")
     dataset: Plugin = option(Plugin("digits"), "data: a name, a .npz file, or module:function")
-    split: Plugin = option(Plugin("auto"), "data over clients; auto: the data's own clients, or dirichlet")
+    split: Plugin = option(Plugin("auto"), "data over clients; auto: the data's own clients, dirichlet, or bootstrap")
     model: Plugin = option(Plugin("auto"), "what is trained; auto: cnn for images, logistic for features")
     training: Training = option(Training(), "mini-batch SGD on the clients")
     stop: Stop = option(Stop(), "when training ends: at the first limit that is reached")

@@ -350,6 +350,7 @@ def test_help_shows_every_flag():
     promised = shlex.split(
         "--algorithms --seeds --target --vary --algorithm --topology --psi --mixing --servers --clients "
         "--heterogeneity --dataset --data-dir --model --until --iterations --seed --executor --workers --device "
+        "--ray-address "
         "--out --config --preset --set --quiet --json --help"
     )
     assert sorted(set(re.findall(r"--[a-z-]+", invoke("compare --help").stdout)) - {"--"}) == sorted(promised)

@@ -410,3 +410,10 @@ def test_tickets_are_done_once(make, stop):
     assert len(seen) == 5
     assert lane.load == 0
     assert all(ticket.done for ticket in tickets)
+
+
+def test_auto_gives_way_to_an_interruption(make, stop):
+    stop.set()
+    executor = Auto(make(models.mlp), 2, stop, 30, 1e9)
+    assert "before it began" in executor.why
+    executor.close()

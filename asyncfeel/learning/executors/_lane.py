@@ -7,7 +7,7 @@ on the clock. So the jobs that share a call are always the same ones, and a run 
 import threading
 from collections import deque
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -16,6 +16,8 @@ from asyncfeel.errors import Interrupted
 from asyncfeel.jobs import Job, Update
 from asyncfeel.learning.learner import Learner
 from asyncfeel.learning.local import Trainer
+
+NOTHING = torch.empty(0)
 
 
 @dataclass(eq=False)
@@ -29,12 +31,13 @@ class Ticket:
     """Steps that are still to be done."""
     done: bool = False
     loss: float | None = None
-    rows: Tensor = field(default_factory=lambda: torch.empty(0))
+    rows: Tensor = NOTHING
     moves: Tensor | None = None
 
     def finish(self, update: Update) -> None:
-        """Hand the result over."""
+        """Hand the result over, and keep nothing: small pieces left behind would break up the memory for models."""
         self.done = True
+        self.rows, self.moves = NOTHING, None
         self.deliver(update)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from asyncfeel.errors import Interrupted
 from asyncfeel.jobs import Broadcast
 from asyncfeel.learning.executors.batched import PLACES, Batched
 from asyncfeel.learning.executors.threads import Threads
@@ -91,6 +92,8 @@ def _measured(learner: Learner, workers: int, stop: threading.Event, crowd: int,
                     break
                 for trial in trials.values():
                     trial.run(jobs, steps)
+    except Interrupted:
+        return "threads", "the run was asked to end before it began"
     finally:
         for trial in trials.values():
             trial.executor.close()

@@ -24,11 +24,11 @@ def disagreement(learner: "Learner", trainer: "Trainer") -> str | None:
     start = learner.initial()
     rate = RATE / learner.feed.training.learning_rate
     jobs = [Job(0, number, model, STEPS, rate=rate) for number, model in enumerate([start, start * 1.01])]
-    alone = torch.stack([trainer.train(job).model for job in jobs])
     try:
+        alone = torch.stack([trainer.train(job).model for job in jobs])
         together = _together(learner, jobs)
-    except RuntimeError as error:
-        return f"its own code cannot take the batches of several models at once ({str(error).splitlines()[0]})"
+    except (RuntimeError, ValueError, TypeError) as error:
+        return f"it could not be tried in a stack ({str(error).partition(chr(10))[0]})"
     moved = torch.linalg.vector_norm(alone - start)
     apart = torch.linalg.vector_norm(alone - together)
     if not bool(apart <= RELATIVE * moved + ABSOLUTE * torch.linalg.vector_norm(start)):
