@@ -32,6 +32,7 @@ $(READY): pyproject.toml constraints.txt
 # DATA is a folder with mnist.npz and cifar10.npz; without it the images are random.
 bench: $(READY)
 	$(BIN)/python benchmarks/bench.py $(if $(DATA),--data $(DATA))
+	$(BIN)/python benchmarks/growth.py
 
 # DATA must be given here: the accuracy of every simulator is checked on real digits.
 bench-peers: $(READY)

@@ -34,7 +34,8 @@ class Folding:
                 self._next += 1
 
     def _add(self, update: Update) -> None:
-        step = self._factors[self._next] * (update.model - self._work.model)
+        step = update.model - self._work.model
+        step *= self._factors[self._next]
         if self._change is None:
             self._change = step
         else:

@@ -4,6 +4,7 @@ All draws come from streams named by the client and the number of its job, so th
 same batches in the same order whoever trains it, and whatever is trained beside it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 from asyncfeel.jobs import Job
 from asyncfeel.learning import augment, batches
 from asyncfeel.learning.partition import Partition
-from asyncfeel.learning.samples import Samples
+from asyncfeel.learning.samples import Room, Samples
 from asyncfeel.learning.settings import Training
 from asyncfeel.streams import stream
 
@@ -35,9 +36,14 @@ class Feed:
 
     def rows(self, job: Job) -> Tensor:
         """The rows of the job's batches, (steps, batch), on the CPU."""
-        own = self.partition.rows(job.client)
-        rng = stream(self.seed, "batches", job.client, job.number)
-        return torch.from_numpy(own[batches.draw(rng, len(own), job.steps, self.training.batch)])
+        return self.rows_each([job])[0]
+
+    def rows_each(self, jobs: Sequence[Job]) -> list[Tensor]:
+        """The rows of the batches of each job."""
+        own = [self.partition.rows(job.client) for job in jobs]
+        rngs = [stream(self.seed, "batches", job.client, job.number) for job in jobs]
+        drawn = batches.draw_each(rngs, list(map(len, own)), [job.steps for job in jobs], self.training.batch)
+        return [torch.from_numpy(mine[places]) for mine, places in zip(own, drawn, strict=True)]
 
     def moves(self, job: Job) -> Tensor | None:
         """The flips and shifts of the job's images, (steps, batch, 3), on the CPU; nothing without augmentation."""
@@ -46,12 +52,15 @@ class Feed:
         rng = stream(self.seed, "augment", job.client, job.number)
         return torch.from_numpy(augment.draw(rng, job.steps, self.batch(job)))
 
-    def gather(self, rows: Tensor, moves: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Inputs and labels of these rows, one after another; all have moves, or none has."""
-        raw, labels = self.samples.take(self._there(rows.reshape(-1)))
+    def gather(self, rows: Tensor, moves: Tensor | None, room: Room | None = None) -> tuple[Tensor, Tensor]:
+        """Inputs and labels of these rows, one after another; all have moves, or none has.
+
+        With a room the inputs are there, and last until it is used again.
+        """
+        raw, labels = self.samples.take(self._there(rows.reshape(-1)), room)
         if moves is not None:
             raw = augment.apply(raw, self._there(moves.reshape(-1, moves.shape[-1])))
-        return self.samples.inputs(raw), labels
+        return self.samples.inputs(raw, room), labels
 
     def own(self, job: Job) -> Tensor:
         """All rows of the job's client, or of everyone, on the device."""

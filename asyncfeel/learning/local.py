@@ -18,6 +18,7 @@ from asyncfeel.learning.evaluation import mean_loss
 from asyncfeel.learning.feed import Feed
 from asyncfeel.learning.flat import FlatModule
 from asyncfeel.learning.losses import Loss
+from asyncfeel.learning.samples import Room
 
 Tensors = tuple[Tensor, ...] | list[Tensor]
 PROBED_AT_ONCE = 100_000
@@ -41,6 +42,7 @@ class Trainer:
         self._loss = loss
         self._training = feed.training
         self._stop = stop
+        self._room = Room()
         self._forward: Callable[[Tensor], Tensor] = torch.compile(model.module) if compiled else model.module
         self._values = [parameter.detach() for parameter in model.parameters]
 
@@ -130,5 +132,5 @@ class Trainer:
         together = self._feed.at_once(size)
         for first in range(0, job.steps, together):
             some = slice(first, first + together)
-            inputs, labels = self._feed.gather(rows[some], None if moves is None else moves[some])
+            inputs, labels = self._feed.gather(rows[some], None if moves is None else moves[some], self._room)
             yield from zip(torch.split(inputs, size), torch.split(labels, size), strict=True)

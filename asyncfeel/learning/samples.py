@@ -42,19 +42,45 @@ class Samples:
         """Where the samples are."""
         return self.raw.device
 
-    def take(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """The raw samples and the labels of some rows."""
-        return self.raw.index_select(0, rows), self.labels.index_select(0, rows)
+    def take(self, rows: Tensor, room: "Room | None" = None) -> tuple[Tensor, Tensor]:
+        """The raw samples and the labels of some rows; the samples in a room, if there is one."""
+        out = None if room is None else room.raw(self.raw, len(rows))
+        return torch.index_select(self.raw, 0, rows, out=out), self.labels.index_select(0, rows)
 
     def to(self, device: torch.device) -> "Samples":
         """The same samples on a device."""
         centre, scale = (None if one is None else one.to(device) for one in (self.centre, self.scale))
         return Samples(self.raw.to(device), self.labels.to(device), centre, scale)
 
-    def inputs(self, raw: Tensor) -> Tensor:
-        """Raw samples as a model takes them: normalised, channels first."""
-        numbers = raw if self.centre is None or self.scale is None else (raw - self.centre).mul_(self.scale)
+    def inputs(self, raw: Tensor, room: "Room | None" = None) -> Tensor:
+        """Raw samples as a model takes them: normalised, channels first; in a room, if there is one."""
+        numbers = raw
+        if self.centre is not None and self.scale is not None:
+            numbers = torch.sub(raw, self.centre, out=None if room is None else room.numbers(raw)).mul_(self.scale)
         return numbers.permute(0, 3, 1, 2) if raw.dim() == IMAGES else numbers
+
+
+class Room:
+    """Memory for the samples that one worker trains on next, used again and again.
+
+    Large new tensors are pages that the system has to clear: that takes longer than to fill them.
+    """
+
+    def __init__(self) -> None:
+        self._raw: Tensor | None = None
+        self._numbers: Tensor | None = None
+
+    def raw(self, like: Tensor, rows: int) -> Tensor:
+        """Room for so many raw samples."""
+        if self._raw is None or len(self._raw) < rows:
+            self._raw = torch.empty(rows, *like.shape[1:], dtype=like.dtype, device=like.device)
+        return self._raw[:rows]
+
+    def numbers(self, raw: Tensor) -> Tensor:
+        """Room for these samples as numbers."""
+        if self._numbers is None or len(self._numbers) < len(raw):
+            self._numbers = torch.empty(raw.shape, dtype=torch.float32, device=raw.device)
+        return self._numbers[: len(raw)]
 
 
 def of(dataset: Dataset, device: torch.device) -> tuple[Samples, Samples]:

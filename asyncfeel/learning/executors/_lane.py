@@ -4,6 +4,7 @@ What a lane does depends on the order of the jobs it is given and on how far it 
 on the clock. So the jobs that share a call are always the same ones, and a run repeats to the bit.
 """
 
+import itertools
 import threading
 from collections import deque
 from collections.abc import Callable, Collection
@@ -16,6 +17,7 @@ from asyncfeel.errors import Interrupted
 from asyncfeel.jobs import Job, Update
 from asyncfeel.learning.learner import Learner
 from asyncfeel.learning.local import Trainer
+from asyncfeel.learning.samples import Room
 
 NOTHING = torch.empty(0)
 
@@ -52,6 +54,7 @@ class Lane:
         self._stop = stop
         self._make_trainer: Callable[[], Trainer] = lambda: learner.trainer(stop)
         self._trainer: Trainer | None = None
+        self._room = Room()
         self._inside: list[Ticket] = []
         self._waiting: deque[Ticket] = deque()
         self.load = 0
@@ -79,20 +82,29 @@ class Lane:
 
     def _admit(self) -> None:
         """Give free places to jobs that wait."""
-        while self._waiting and len(self._inside) < self._most:
+        new: list[Ticket] = []
+        while self._waiting and len(self._inside) + len(new) < self._most:
             ticket = self._waiting.popleft()
-            job = ticket.job
-            if job.probe or not job.steps:
+            if ticket.job.probe or not ticket.job.steps:
                 self._alone(ticket)
                 continue
-            if job.measure_loss:
-                ticket.loss = self._one().measure(job)
-            ticket.rows, ticket.moves = self._feed.rows(job), self._feed.moves(job)
-            place = len(self._inside)
-            if place == self._stack.places:
-                self._stack.reserve(min(self._most, max(place + len(self._waiting) + 1, 2 * place)))
-            self._stack.load(place, job.model, job.rate, job.proximal)
-            self._inside.append(ticket)
+            if ticket.job.measure_loss:
+                ticket.loss = self._one().measure(ticket.job)
+            new.append(ticket)
+        for ticket, rows in zip(new, self._feed.rows_each([ticket.job for ticket in new]), strict=True):
+            ticket.rows, ticket.moves = rows, self._feed.moves(ticket.job)
+        needed = len(self._inside) + len(new)
+        if needed > self._stack.places:
+            self._stack.reserve(min(self._most, max(needed, 2 * self._stack.places)))
+        for _, group in itertools.groupby(new, key=lambda ticket: id(ticket.job.model)):
+            self._load([*group])
+
+    def _load(self, tickets: list[Ticket]) -> None:
+        """Put jobs that start from one model into the next places."""
+        jobs = [ticket.job for ticket in tickets]
+        rates, pulls = [job.rate for job in jobs], [job.proximal for job in jobs]
+        self._stack.load(len(self._inside), len(jobs), jobs[0].model, rates, pulls)
+        self._inside += tickets
 
     def _alone(self, ticket: Ticket) -> None:
         """Train a job that asks for more than steps by itself."""
@@ -111,10 +123,17 @@ class Lane:
         steps = min(most, lefts[len(lefts) // 4] if self._waiting else lefts[-1])
         self._order(steps)
         actives = [sum(left > step for left in lefts) for step in range(steps)]
+        rows, moves = self._ahead(steps)
         for first, counts in self._portions(actives):
-            self._train(first, counts)
+            self._train(counts, _laid(rows, first, counts), None if moves is None else _laid(moves, first, counts))
         self._leave(steps)
         return steps
+
+    def _ahead(self, steps: int) -> tuple[Tensor, Tensor | None]:
+        """The rows (and moves) of all jobs for so many steps: (steps, jobs, batch)."""
+        rows = _block([ticket.rows[ticket.job.steps - ticket.left :][:steps] for ticket in self._inside], steps)
+        moves = [t.moves[t.job.steps - t.left :][:steps] for t in self._inside if t.moves is not None]
+        return rows, _block(moves, steps) if moves else None
 
     def _order(self, steps: int) -> None:
         """Move the jobs that end within so many steps to the end, the first to end last."""
@@ -138,9 +157,9 @@ class Lane:
             room -= active
         return portions
 
-    def _train(self, first: int, counts: list[int]) -> None:
+    def _train(self, counts: list[int], rows: Tensor, moves: Tensor | None) -> None:
         """Train some consecutive steps, of which each has so many jobs."""
-        inputs, labels = self._feed.gather(*self._drawn(first, counts))
+        inputs, labels = self._feed.gather(rows, moves, self._room)
         sizes = [count * self._batch for count in counts]
         pieces = zip(counts, torch.split(inputs, sizes), torch.split(labels, sizes), strict=True)
         for count, some, theirs in pieces:
@@ -149,23 +168,6 @@ class Lane:
             if count != self._stack.active:
                 self._stack.focus(count)
             self._stack.step(some, theirs)
-
-    def _drawn(self, first: int, counts: list[int]) -> tuple[Tensor, Tensor | None]:
-        """The rows (and moves) of these steps, job after job within each step."""
-        jobs = self._inside[: counts[0]]
-        starts = [ticket.job.steps - ticket.left + first for ticket in jobs]
-        keep = torch.arange(len(jobs)) < torch.tensor(counts)[:, None]
-
-        def lay(draws: list[Tensor]) -> Tensor:
-            block = draws[0].new_zeros(len(counts), len(jobs), *draws[0].shape[1:])
-            for place, (draw, start) in enumerate(zip(draws, starts, strict=True)):
-                some = draw[start : start + len(counts)]
-                block[: len(some), place] = some
-            return block[keep]
-
-        rows = lay([ticket.rows for ticket in jobs])
-        moves = [ticket.moves for ticket in jobs if ticket.moves is not None]
-        return rows, lay(moves) if moves else None
 
     def _leave(self, steps: int) -> None:
         """Count the steps as done and hand over the jobs that have ended."""
@@ -176,3 +178,21 @@ class Lane:
             ticket = self._inside.pop()
             ticket.finish(Update(self._stack.read(len(self._inside)), ticket.loss))
         self._stack.focus(len(self._inside))
+
+
+def _block(draws: list[Tensor], steps: int) -> Tensor:
+    """The draws of several jobs side by side, step by step; those that end sooner leave zeros."""
+    if all(len(draw) == steps for draw in draws):
+        return torch.stack(draws, dim=1)
+    block = draws[0].new_zeros(steps, len(draws), *draws[0].shape[1:])
+    for place, draw in enumerate(draws):
+        block[: len(draw), place] = draw
+    return block
+
+
+def _laid(block: Tensor, first: int, counts: list[int]) -> Tensor:
+    """The draws of some consecutive steps in the order in which they are trained: job after job within each step."""
+    some = block[first : first + len(counts)]
+    if counts[0] == counts[-1]:
+        return some[:, : counts[0]].flatten(0, 1)
+    return torch.cat([step[:count] for step, count in zip(some, counts, strict=True)])

@@ -40,7 +40,7 @@ def _together(learner: "Learner", jobs: list[Job]) -> torch.Tensor:
     stack, feed = learner.stack(), learner.feed
     stack.reserve(len(jobs))
     for place, job in enumerate(jobs):
-        stack.load(place, job.model, job.rate, job.proximal)
+        stack.load(place, 1, job.model, [job.rate], [job.proximal])
     stack.focus(len(jobs))
     rows = torch.stack([feed.rows(job) for job in jobs], dim=1)
     moves = [some for job in jobs if (some := feed.moves(job)) is not None]

@@ -65,17 +65,18 @@ class Stack:
             new[: len(old)].copy_(old)
         return grown
 
-    def load(self, place: int, vector: Tensor, rate: float, pull: float) -> None:
-        """Put a model into a place, with what its learning rate is multiplied by and its pull to the start."""
+    def load(self, first: int, count: int, vector: Tensor, rates: Sequence[float], pulls: Sequence[float]) -> None:
+        """Put a model into so many places, each with a factor of its learning rate and a pull to the start."""
+        places = slice(first, first + count)
         for value, piece in zip(self._values, self._views(vector), strict=True):
-            value[place].copy_(piece)
+            value[places].copy_(piece)
         for velocity in self._velocity:
-            velocity[place].zero_()
-        self._rates[place], self._pulls[place] = rate, pull
-        if pull:
+            velocity[places].zero_()
+        self._rates[places], self._pulls[places] = rates, pulls
+        if any(pulls):
             self._sent = self._sent or self._grown([], self.places, self._shapes[: self._trained])
             for sent, value in zip(self._sent, self._values, strict=False):
-                sent[place].copy_(value[place])
+                sent[places].copy_(value[places])
 
     def read(self, place: int) -> Tensor:
         """The model in a place, as a new vector."""
