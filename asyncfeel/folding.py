@@ -7,7 +7,7 @@ whatever the order in which workers finish.
 
 import threading
 from collections.abc import Awaitable, Generator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from asyncfeel.jobs import Broadcast, Executor, Gathered, Model, Update
 
@@ -52,16 +52,26 @@ class Folding:
         return Gathered(self._change, self._losses, self._kept)
 
 
+class Hurried(Awaitable[Any], Protocol):
+    """Work under way that can be asked for before other work."""
+
+    def hurry(self) -> None:
+        """Do it before what nobody waits for."""
+        ...
+
+
 class Whole:
     """The awaitable of a broadcast whose jobs hand in their results themselves."""
 
     __slots__ = ("_folding", "_jobs")
 
-    def __init__(self, folding: Folding, jobs: Sequence[Awaitable[Any]]) -> None:
+    def __init__(self, folding: Folding, jobs: Sequence[Hurried]) -> None:
         self._folding = folding
         self._jobs = jobs
 
     def __await__(self) -> Generator[Any, None, Gathered]:
+        for job in self._jobs:
+            job.hurry()
         for job in self._jobs:
             yield from job.__await__()
         return self._folding.gathered()

@@ -1,7 +1,7 @@
 """Every speed that the documentation states: runs all benchmarks and writes benchmarks/results/.
 
 Run it with `make bench`, or `python benchmarks/bench.py [--data FOLDER]`; FOLDER has mnist.npz and cifar10.npz.
-It writes speed.json and plan.json, a table of each in results.md, and the pictures speed.png and plan.png.
+It writes speed.json, plan.json and startup.json, a table of each in results.md, and the pictures speed.png, plan.png.
 """
 
 import argparse
@@ -38,12 +38,9 @@ def machine() -> str:
     return f"{os.cpu_count()} cores ({cpu}), {platform.system()}, Python {found['python']}, {packages}"
 
 
-def plan() -> list[dict[str, Any]]:
-    """What plan_scale.py measures."""
-    file = RESULTS / "plan.json"
-    subprocess.run([sys.executable, str(HERE / "plan_scale.py"), "--json", str(file)], check=True)
-    found: list[dict[str, Any]] = json.loads(file.read_text())
-    return found
+def plan() -> None:
+    """Keep what plan_scale.py measures."""
+    subprocess.run([sys.executable, str(HERE / "plan_scale.py"), "--json", str(RESULTS / "plan.json")], check=True)
 
 
 def draw_speed(results: dict[str, Any]) -> None:
@@ -61,7 +58,8 @@ def draw_speed(results: dict[str, Any]) -> None:
 def draw_plan(rows: list[dict[str, Any]]) -> None:
     """Seconds and memory of a plan over the number of clients."""
     figure, axes = pyplot.subplots(1, 2, figsize=(6.4, 2.8), layout="constrained")
-    growing = [row for row in rows if row["series"] == "clients"]
+    growing = [row for row in rows if row["iterations"] == 10 * row["servers"]]
+    growing = sorted({row["clients"]: row for row in growing}.values(), key=lambda row: row["clients"])
     clients = [row["clients"] for row in growing]
     for ax, key, unit in zip(axes, ("seconds", "peak_mb"), ("seconds", "peak memory, MB"), strict=True):
         ax.plot(clients, [row[key] for row in growing], "o-", color="#0072b2")
@@ -75,15 +73,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="a folder with mnist.npz and cifar10.npz; left out: random images")
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--again", action="store_true", help="only write and draw what was measured before")
     asked = parser.parse_args()
     RESULTS.mkdir(exist_ok=True)
-    speeds = {name: speed.measure(name, asked.data, asked.repeat) for name in speed.MODELS}
-    (RESULTS / "speed.json").write_text(json.dumps({"machine": machine()} | speeds, indent=1) + "\n")
-    plans = plan()
+    if not asked.again:
+        measure(asked.data, asked.repeat)
+    report()
+
+
+def measure(data: Path | None, repeat: int) -> None:
+    """Measure everything, and keep it as JSON."""
+    speeds = {name: speed.measure(name, data, repeat) for name in speed.MODELS}
+    (RESULTS / "speed.json").write_text(json.dumps({"machine": machine(), "speeds": speeds}, indent=1) + "\n")
+    plan()
+    (RESULTS / "startup.json").write_text(json.dumps(startup.measure(), indent=1) + "\n")
+
+
+def report() -> None:
+    """Write the tables and draw the pictures."""
+    kept, plans, starts = (json.loads((RESULTS / f"{name}.json").read_text()) for name in ("speed", "plan", "startup"))
+    speeds = kept["speeds"]
     draw_speed(speeds)
     draw_plan(plans)
-    lines = [f"Measured by `make bench` on {machine()}.", "", speed.table(speeds), "", *speed.overheads(speeds), ""]
-    lines += [*plan_table(plans), "", *startup.table()]
+    lines = ["# What the benchmarks measured", "", f"By `make bench` on {kept['machine']}.", "", "## Training", ""]
+    lines += [speed.table(speeds), "", *(f"- {line}" for line in speed.overheads(speeds)), "", "## Plans", ""]
+    lines += [*plan_table(plans), "", "## Start-up", "", *startup.table(starts)]
     (RESULTS / "results.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
 

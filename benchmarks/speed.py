@@ -21,7 +21,7 @@ from workloads import FILES, MODELS
 HERE = Path(__file__).parent
 STEPS = {"W1": 20, "W2": 10, "W3": 1}
 """Steps of the slowest client in a round."""
-ITERATIONS = {"W1": 300, "W2": 36, "W3": 6}
+ITERATIONS = {"W1": 300, "W2": 36, "W3": 12}
 SECONDS = {"W1": 3.0, "W2": 5.0, "W3": 12.0}
 """How long the plain loop runs."""
 EXECUTORS = {"W1": ("auto", "threads"), "W2": ("auto", "batched"), "W3": ("auto",)}
@@ -57,8 +57,8 @@ def _arguments(workload: str, executor: str, data: Path | None) -> list[str]:
         "training.batch": 10,
         "stop.until_s": 1e6,
         "evaluation.every_iterations": 10**6,
-        "evaluation.train_sample": 200,
-        "evaluation.test_sample": 500,
+        "evaluation.train_sample": 100,
+        "evaluation.test_sample": 100,
     }
     return [
         *("run", "--quiet", "--model", f"workloads:{workload.lower()}", "--executor", executor, *task),

@@ -31,18 +31,23 @@ def cpu_seconds(arguments: list[str]) -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def table() -> list[str]:
-    """The medians of five and their ranges, as a table in Markdown."""
+def measure() -> dict[str, list[float]]:
+    """The CPU seconds of each command, five times."""
+    return {name: [cpu_seconds(arguments) for _ in range(5)] for name, arguments in COMMANDS.items()}
+
+
+def table(measured: dict[str, list[float]]) -> list[str]:
+    """Medians and ranges, as a table in Markdown."""
     lines = ["| command | CPU seconds: median (range) |", "|---|---|"]
-    for name, arguments in COMMANDS.items():
-        times = [cpu_seconds(arguments) for _ in range(5)]
-        lines.append(f"| `{name}` | {statistics.median(times):.2f} ({min(times):.2f} to {max(times):.2f}) |")
-    return lines
+    return lines + [
+        f"| `{name}` | {statistics.median(times):.2f} ({min(times):.2f} to {max(times):.2f}) |"
+        for name, times in measured.items()
+    ]
 
 
 def main() -> None:
     """Measure and print."""
-    print("\n".join(table()))
+    print("\n".join(table(measure())))
 
 
 if __name__ == "__main__":

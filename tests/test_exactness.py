@@ -1,6 +1,7 @@
 """Nothing real touches the schedule: not the time that training takes, not the executor, not training at all."""
 
 import asyncio
+import json
 import random
 
 import numpy as np
@@ -53,12 +54,32 @@ def test_schedule_files_are_the_same_with_training_on_and_off_and_for_every_exec
     plan = run(TINY, tmp_path / "plan", train=False)
     expected = files(plan.folder, SCHEDULE)
     models = {}
-    for executor, workers in [("serial", 1), ("threads", 1), ("threads", 3)]:
+    for executor, workers in [("serial", 1), ("threads", 1), ("threads", 3), ("batched", 2), ("auto", 2)]:
         result = run(TINY.replace(executor=executor, workers=workers), tmp_path / f"{executor}{workers}")
         assert files(result.folder, SCHEDULE) == expected
         assert result.summary["digests"]["schedule"] == plan.summary["digests"]["schedule"]
         models[executor, workers] = files(result.folder, ("metrics.csv", "model.safetensors"))
     assert models["serial", 1] == models["threads", 1] == models["threads", 3]
+
+
+def test_what_auto_has_chosen_is_recorded_and_repeats_itself_to_the_bit(tmp_path):
+    first = run(TINY, tmp_path / "first")
+    manifest = json.loads((first.folder / "manifest.json").read_text())
+    assert manifest["executor"] == "batched"
+    assert manifest["executor_note"].startswith("by rule")
+    assert 0 < manifest["wall"]["busy_s"] <= manifest["wall"]["total_s"]
+    again = Scenario.load(config=first.folder / "config.toml")
+    assert again.execution.executor == "batched"
+    second = run(again, tmp_path / "second")
+    names = (*SCHEDULE, "metrics.csv", "model.safetensors", "config.toml")
+    assert files(first.folder, names) == files(second.folder, names)
+
+
+def test_stacks_learn_what_single_models_learn(tmp_path):
+    runs = [run(TINY.replace(executor=kind), tmp_path / kind) for kind in ("serial", "batched")]
+    one, two = (result.metrics for result in runs)
+    assert np.allclose(one["train_loss"], two["train_loss"], rtol=1e-3)
+    assert np.abs(one["test_accuracy"] - two["test_accuracy"]).max() < 0.01
 
 
 @pytest.mark.parametrize("change", [{"every_s": 0.05}, {"every_iterations": 1}, {"train_sample": 0}])

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ import torch
 from asyncfeel.errors import InputError, Interrupted
 from asyncfeel.jobs import Job, Update
 from asyncfeel.learning import models
+from asyncfeel.learning.executors._pool import Pool
 from asyncfeel.learning.executors.serial import Serial
 from asyncfeel.learning.executors.stub import Stub
 from asyncfeel.learning.executors.threads import Threads, usable
@@ -126,3 +128,33 @@ def test_no_number_of_workers_means_the_cores_of_the_machine(make, stop):
     executor.close()
     with pytest.raises(InputError, match="workers must be at least 0"):
         Threads(make(), -1, stop)
+
+
+def test_what_is_awaited_is_done_first():
+    pool, order, gate = Pool(1, "asyncfeel"), [], threading.Event()
+    first = pool.submit(gate.wait)
+    others = [pool.submit(lambda n=n: order.append(n)) for n in range(6)]
+    for number in (4, 2, 4):
+        pool.hurry(others[number])
+    pool.hurry(first)
+    gate.set()
+    for task in others:
+        task.future.result()
+    pool.close()
+    assert order == [4, 2, 0, 1, 3, 5]
+
+
+def test_a_pool_hands_on_errors_and_cancels_what_has_not_begun():
+    pool, gate = Pool(1, "asyncfeel"), threading.Event()
+    failing, waiting = pool.submit(lambda: 1 / 0), pool.submit(gate.wait)
+    with pytest.raises(ZeroDivisionError):
+        failing.future.result()
+    late = [pool.submit(lambda: None) for _ in range(3)]
+    pool.hurry(late[1])
+    closing = threading.Thread(target=pool.close)
+    closing.start()
+    while not all(task.future.cancelled() for task in late):
+        time.sleep(0.001)
+    gate.set()
+    closing.join()
+    assert waiting.future.result() is True

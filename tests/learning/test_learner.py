@@ -1,6 +1,7 @@
 """The learner: initial weights, evaluation and costs against straightforward computations."""
 
 import math
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 from torch import nn
 
 from asyncfeel.errors import InputError
+from asyncfeel.jobs import Job
 from asyncfeel.learning import models, partition
 from asyncfeel.learning.datasets import builtin, quadratics
 from asyncfeel.learning.datasets.values import Dataset
@@ -156,6 +158,34 @@ def test_classes_and_points_do_not_mix(make):
         make(models.logistic, data, parts=partition.natural(data.owners, 2))
 
 
-def test_a_negative_sample_is_refused(make):
-    with pytest.raises(InputError, match="train_sample must be at least 0"):
-        make(train_sample=-1)
+@pytest.mark.parametrize("which", ["train_sample", "test_sample"])
+def test_a_negative_sample_is_refused(make, which: str):
+    with pytest.raises(InputError, match=f"{which} must be at least 0"):
+        make(**{which: -1})
+
+
+def test_a_sample_of_the_test_data_is_always_the_same(make):
+    whole, some, same = make(), make(test_sample=100), make(test_sample=100)
+    start = whole.initial()
+    assert some.evaluate(start) == same.evaluate(start)
+    assert some.evaluate(start).test_loss != whole.evaluate(start).test_loss
+    assert some.evaluate(start).train_loss == whole.evaluate(start).train_loss
+
+
+def test_trainers_are_spread_over_devices_and_all_learn_the_same(make, stop):
+    cpu = torch.device("cpu")
+    learner = make(devices=[cpu, torch.device("cpu", 0)])
+    job = Job(3, 0, learner.initial(), 4)
+    assert len(learner._copies) == 2
+    one, two = (learner.trainer(stop, worker).train(job).model for worker in (0, 1))
+    assert torch.equal(one, two)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a compiler of C++")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_compiled_models_learn_the_same(make, stop):
+    plain, compiled = make(models.logistic), make(models.logistic, compiled=True)
+    job = Job(3, 0, plain.initial(), 4)
+    expected = plain.trainer(stop).train(job).model
+    assert torch.allclose(compiled.trainer(stop).train(job).model, expected, atol=1e-6)
+    assert "compiled" in compiled.unstackable

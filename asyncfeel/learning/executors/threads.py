@@ -8,7 +8,6 @@ import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,6 +21,7 @@ from asyncfeel.folding import Folding, Whole
 from asyncfeel.jobs import Broadcast, Job, Update
 from asyncfeel.learning.executors._busy import Busy
 from asyncfeel.learning.executors._pending import Pending
+from asyncfeel.learning.executors._pool import Pool
 from asyncfeel.learning.learner import Learner
 from asyncfeel.learning.local import Trainer
 from asyncfeel.learning.metrics import Metrics
@@ -41,7 +41,7 @@ class Threads:
         self._numbers = itertools.count()
         self.workers = workers or usable(learner.device) * len(learner.devices)
         self.busy = Busy()
-        self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="asyncfeel")
+        self._pool = Pool(self.workers, "asyncfeel")
 
     def submit(self, job: Job) -> Pending[Update]:
         """The job's result, later; a free worker begins it at once."""
@@ -62,10 +62,11 @@ class Threads:
 
     def close(self) -> None:
         """Drop the jobs that have not begun and wait for the others."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool.close()
 
     def _later(self, work: Callable[[], T]) -> Pending[T]:
-        return Pending(self._pool.submit(self._beside, work))
+        task = self._pool.submit(lambda: self._beside(work))
+        return Pending(task.future, lambda: self._pool.hurry(task))
 
     def _beside(self, work: Callable[[], T]) -> T:
         with self.busy.work():

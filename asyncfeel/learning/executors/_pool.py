@@ -1,0 +1,82 @@
+"""Worker threads that do first what somebody waits for, and then the rest in the order in which it came.
+
+Jobs of all clusters are in flight together, and those of a slow cluster may have come first although
+a fast one is awaited. What nobody waits for yet fills the gaps: the other clusters' jobs, evaluations.
+"""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+
+class Task:
+    """A piece of work with the future of its result."""
+
+    __slots__ = ("future", "work")
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self.work = work
+        self.future: Future[Any] = Future()
+
+    def run(self) -> None:
+        """Do the work, unless it was cancelled."""
+        if not self.future.set_running_or_notify_cancel():
+            return
+        try:
+            self.future.set_result(self.work())
+        except BaseException as error:
+            self.future.set_exception(error)
+
+
+class Pool:
+    """Threads with two queues: what is awaited, and what is not yet."""
+
+    def __init__(self, workers: int, name: str) -> None:
+        self._changed = threading.Condition()
+        self._urgent: dict[Task, None] = {}
+        self._others: dict[Task, None] = {}
+        self._closed = False
+        self._threads = [threading.Thread(target=self._work, name=f"{name}_{i}", daemon=True) for i in range(workers)]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, work: Callable[[], Any]) -> Task:
+        """Queue a piece of work."""
+        task = Task(work)
+        with self._changed:
+            self._others[task] = None
+            self._changed.notify()
+        return task
+
+    def hurry(self, task: Task) -> None:
+        """Do this before what nobody waits for."""
+        with self._changed:
+            if task in self._others:
+                del self._others[task]
+                self._urgent[task] = None
+
+    def close(self) -> None:
+        """Cancel what has not begun, and wait for the rest."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            for task in (*self._urgent, *self._others):
+                task.future.cancel()
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self) -> None:
+        while (task := self._next()) is not None:
+            task.run()
+            del task
+
+    def _next(self) -> Task | None:
+        with self._changed:
+            while not self._closed:
+                for queue in (self._urgent, self._others):
+                    for task in queue:
+                        del queue[task]
+                        return task
+                self._changed.wait()
+            return None
