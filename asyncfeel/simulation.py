@@ -155,7 +155,7 @@ class Simulation:
 
     def _wind_up(self, status: str) -> dict[str, Any]:
         """The consensus phase, the output model, and what the run amounts to."""
-        ended_at = time.perf_counter()
+        wall = self._wall(time.perf_counter())
         output, learner = self._federation.average(), self._prepared.learner
         agreement = None
         if status == "finished":
@@ -176,7 +176,7 @@ class Simulation:
             "idle_share": self._federation.traffic.idle_share(self._clients(), self._end_s()),
             "consensus": asdict(agreement) if agreement else None,
             "digests": digests,
-            "wall": self._wall(ended_at),
+            "wall": wall,
         }
 
     def _wall(self, ended_at: float) -> dict[str, float]:

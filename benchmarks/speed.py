@@ -102,7 +102,8 @@ def table(results: dict[str, Any]) -> str:
     for workload, found in results.items():
         for who, row in found["rows"].items():
             name = f"**{who}** ({found['auto']})" if who == "asyncfeel, auto" else who
-            spread = f"{row['median']:,.4g} ({row['least']:,.4g} to {row['most']:,.4g})"
+            digits = 0 if row["median"] >= 100 else 2
+            spread = f"{row['median']:,.{digits}f} ({row['least']:,.{digits}f} to {row['most']:,.{digits}f})"
             lines.append(f"| {workload} | {name} | {spread} | {row['ratio']:.2f} |")
     return "\n".join(lines)
 
