@@ -394,7 +394,7 @@ def test_auto_measures_for_long_runs(make, stop, monkeypatch):
 
 
 def test_auto_takes_threads_where_a_step_takes_long(make, stop, monkeypatch):
-    monkeypatch.setattr(auto, "MOST_S", 1e-6)
+    monkeypatch.setattr(auto, "LONG_S", 0.0)
     executor = Auto(make(models.mlp), 2, stop, 30, 1e9)
     assert (executor.kind, executor.why) == ("threads", "a step takes so long that calls do not matter")
     executor.close()

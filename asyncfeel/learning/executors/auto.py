@@ -30,6 +30,8 @@ SHORT_S = 20.0
 SHARE = 0.05
 MOST_S = 2.5
 """The measurement takes at most this share of the expected run, and at most so long."""
+LONG_S = 0.1
+"""A step of every worker that takes longer is not bound by calls."""
 CALLS_S, FLOPS = 3e-4, 2e10
 """Roughly what a step costs beside its arithmetic, and how fast that is: only to guess how long a run lasts."""
 LIGHT_FLOPS, HEAVY_FLOPS = 2e7, 1e9
@@ -85,7 +87,7 @@ def _measured(learner: Learner, workers: int, stop: threading.Event, crowd: int,
             workers = trials["threads"].executor.workers
             wanted = min(crowd, len(learner.feed.partition), PLACES * workers)
             jobs = _affordable(trials["threads"], wanted, budget_s)
-            if jobs < wanted and learner.device.type == "cpu":
+            if trials["threads"].step_s > LONG_S and learner.device.type == "cpu":
                 return "threads", "a step takes so long that calls do not matter"
             for steps in (1, 2, 4, 8, 16):
                 if time.perf_counter() + 2 * steps * sum(trial.step_s for trial in trials.values()) > ends:
@@ -107,7 +109,7 @@ def _affordable(trial: "Trial", wanted: int, budget_s: float) -> int:
     workers: int = trial.executor.workers
     for _ in range(2):
         trial.run(workers, 1)
-    return max(workers, min(wanted, int(workers * budget_s / 16 / trial.step_s)))
+    return max(workers, min(wanted, int(workers * budget_s / 4 / trial.step_s)))
 
 
 class Trial:
