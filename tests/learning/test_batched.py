@@ -384,6 +384,7 @@ def test_auto_chooses_by_rule_for_short_runs(make, stop, model, crowd, steps, ki
 
 def test_auto_measures_for_long_runs(make, stop, monkeypatch):
     monkeypatch.setattr(auto, "MOST_S", 60.0)
+    monkeypatch.setattr(auto, "LONG_S", 60.0)
     executor = Auto(make(models.mlp), 2, stop, 30, 1e9)
     assert executor.why.startswith("measured steps/s: batched ")
     assert "threads " in executor.why
