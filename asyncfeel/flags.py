@@ -35,7 +35,7 @@ def scenario(
         str | None, option("How to train: auto, batched, threads, serial, ray (or stub: a plan).")
     ] = None,
     workers: Annotated[int | None, option("Jobs at once; 0: as many as there are cores.")] = None,
-    device: Annotated[str | None, option("auto, cpu, cuda, cuda:N or mps.")] = None,
+    device: Annotated[str | None, option("auto, cpu, cuda, cuda:N, cuda:all or mps.")] = None,
     ray_address: Annotated[str | None, option("With --executor ray: a cluster, as auto or HOST:PORT.")] = None,
     config: Annotated[Path | None, option("A scenario file (TOML); see 'asyncfeel init'.")] = None,
     preset: Preset = None,

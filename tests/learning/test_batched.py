@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -203,6 +204,29 @@ def test_no_steps_leave_the_model_as_it_is(make, stop):
     start = learner.initial()
     found = trained(Batched(learner, 2, stop), [Job(0, 0, start, 0), Job(1, 0, start, 2)])
     assert torch.equal(found[0].model, start)
+
+
+def test_a_lane_with_nothing_but_jobs_without_steps_does_them(make, stop):
+    learner = make(models.mlp)
+    start = learner.initial()
+    found = trained(Batched(learner, 2, stop), [Job(0, 0, start, 0)])
+    assert torch.equal(found[0].model, start)
+
+
+def test_unequal_rates_follow_their_jobs_when_places_change(make, stop):
+    """The second wait moves jobs to other places without any that come or go in between."""
+    learner = make(models.mlp)
+    start = learner.initial()
+    jobs = [Job(i, 0, start, steps, rate=1 / (1 + i)) for i, steps in enumerate((4, 9, 7, 2, 12))]
+    lane = _lane.Lane(learner, 10, 8, stop)
+    found: dict[int, Update] = {}
+    tickets = [_lane.Ticket(job, partial(found.__setitem__, i)) for i, job in enumerate(jobs)]
+    for ticket in tickets:
+        lane.add(ticket)
+    for steps in (1, 2, 1, 3, 5):
+        lane.advance([], steps)
+    for i, job in enumerate(jobs):
+        assert torch.allclose(found[i].model, learner.trainer(stop).train(job).model, rtol=1e-4, atol=1e-6)
 
 
 @given(st.data())

@@ -66,6 +66,11 @@ class Lane:
         self._waiting.append(ticket)
         self.load += ticket.left
 
+    @property
+    def idle(self) -> bool:
+        """Whether it has no job; one without steps is a job too."""
+        return not self._inside and not self._waiting
+
     def steps_to(self, needed: Collection[Ticket]) -> int:
         """The steps after which these jobs are done, if all that wait find a place."""
         return max((ticket.left for ticket in needed if ticket.lane is self), default=0)
@@ -122,6 +127,7 @@ class Lane:
         lefts = sorted(ticket.left for ticket in self._inside)
         steps = min(most, lefts[len(lefts) // 4] if self._waiting else lefts[-1])
         self._order(steps)
+        self._stack.focus(len(self._inside))
         actives = [sum(left > step for left in lefts) for step in range(steps)]
         rows, moves = self._ahead(steps)
         for first, counts in self._portions(actives):
@@ -177,7 +183,6 @@ class Lane:
         while self._inside and not self._inside[-1].left:
             ticket = self._inside.pop()
             ticket.finish(Update(self._stack.read(len(self._inside)), ticket.loss))
-        self._stack.focus(len(self._inside))
 
 
 def _block(draws: list[Tensor], steps: int) -> Tensor:

@@ -73,9 +73,14 @@ def choose(learner: Learner, workers: int, stop: threading.Event, crowd: int, ex
         return "threads", f"the model cannot be stacked: {learner.unstackable}"
     expected_s = expected_steps * (CALLS_S + work / FLOPS)
     if expected_s < SHORT_S:
-        kind = "batched" if work < LIGHT_FLOPS or learner.device.type != "cpu" else "threads"
-        return kind, f"by rule: a step has {work:.2g} FLOPs, and the run is too short to measure"
+        return _by_rule(learner)
     return _measured(learner, workers, stop, crowd, min(MOST_S, SHARE * expected_s))
+
+
+def _by_rule(learner: Learner) -> tuple[str, str]:
+    work = learner.flops_per_step
+    kind = "batched" if work < LIGHT_FLOPS or learner.device.type != "cpu" else "threads"
+    return kind, f"by rule: a step has {work:.2g} FLOPs, and the run is too short to measure"
 
 
 def _measured(learner: Learner, workers: int, stop: threading.Event, crowd: int, budget_s: float) -> tuple[str, str]:
@@ -100,6 +105,8 @@ def _measured(learner: Learner, workers: int, stop: threading.Event, crowd: int,
         for trial in trials.values():
             trial.executor.close()
     speeds = {kind: trial.speed for kind, trial in trials.items()}
+    if not all(speeds.values()):
+        return _by_rule(learner)
     figures = ", ".join(f"{kind} {speed:.3g}" for kind, speed in speeds.items())
     return max(speeds, key=lambda kind: speeds[kind]), f"measured steps/s: {figures}"
 

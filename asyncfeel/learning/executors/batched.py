@@ -85,7 +85,7 @@ class Batched:
     def advance(self, needed: Sequence[Ticket]) -> list[Future[None]]:
         """Let all lanes go on until these jobs are done; the work under way, if there is some already."""
         if not self._running:
-            lanes = [lane for lanes in self._lanes.values() for lane in lanes if lane.load]
+            lanes = [lane for lanes in self._lanes.values() for lane in lanes if not lane.idle]
             missing = [ticket for ticket in needed if not ticket.done]
             steps = max((lane.steps_to(missing) for lane in lanes), default=0)
             self._running = [self._pool.submit(self._working, lane.advance, missing, steps) for lane in lanes]
