@@ -1,7 +1,6 @@
 """Runs a scenario: the one place where the simulated world, the training and the record meet."""
 
 import asyncio
-import dataclasses
 import hashlib
 import math
 import threading
@@ -13,10 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from asyncfeel import catalogue, checks
+from asyncfeel import execution
 from asyncfeel.errors import Interrupted
 from asyncfeel.evaluation import Evaluator, Measurement
-from asyncfeel.plugins import made, supply
 from asyncfeel.prepare import Prepared, prepare
 from asyncfeel.progress import Silent, View
 from asyncfeel.recording import folder as folders
@@ -27,7 +25,6 @@ from asyncfeel.tally import Tally
 from asyncfeel.world import consensus
 from asyncfeel.world.clock import Clock
 from asyncfeel.world.federation import Federation, Observer
-from asyncfeel.world.profiles import Profiles
 from asyncfeel.world.stopping import Patience
 
 if TYPE_CHECKING:
@@ -97,8 +94,8 @@ class Simulation:
         self._latest: Measurement | None = None
         self._best = -math.inf
         self._observers: list[Observer] = []
-        self._executor = self._make_executor()
-        self._scenario = self._settled()
+        self._executor = execution.executor(prepared, stop)
+        self._scenario = execution.settled(prepared.scenario, self._executor)
         self._federation = self._make_federation()
         prepared.algorithm.start(self._federation)
         self._tally = Tally(self._federation, prepared.algorithm.objective(self._federation))
@@ -192,41 +189,6 @@ class Simulation:
 
     def _clients(self) -> int:
         return sum(len(server) for server in self._federation.servers)
-
-    def _make_executor(self) -> Any:
-        settings, learner = self._scenario.execution, self._prepared.learner
-        kind = settings.executor if learner else "stub"
-        make = catalogue.find("executor", kind)
-        if learner is None:
-            return make()
-        given = {
-            "learner": learner,
-            "workers": settings.workers,
-            "stop": self._stop,
-            "ray_address": settings.ray_address,
-            "crowd": self._clients_in(self._prepared.layout.profiles),
-            "expected_steps": self._expected_steps(),
-        }
-        return checks.executor(made(f"executor {kind!r}", make, supply(make, given)), kind)
-
-    def _settled(self) -> Scenario:
-        """The scenario with the executor that was chosen, so that its file repeats the run."""
-        execution = self._scenario.execution
-        chosen = getattr(self._executor, "kind", execution.executor)
-        return dataclasses.replace(self._scenario, execution=dataclasses.replace(execution, executor=chosen))
-
-    def _expected_steps(self) -> float:
-        """The mini-batch steps of the whole run, roughly: for those who want to know what pays."""
-        layout, stop = self._prepared.layout, self._scenario.stop
-        if stop.iterations is None:
-            rate = layout.network.flops[layout.profiles.server >= 0].sum() / layout.network.flops_per_step
-            return float(rate) * (stop.until_s or 0.0)
-        clients = self._clients_in(layout.profiles) / layout.network.topology.servers
-        return stop.iterations * clients * self._scenario.training.local_steps
-
-    @staticmethod
-    def _clients_in(profiles: Profiles) -> int:
-        return int((profiles.server >= 0).sum())
 
     def _make_federation(self) -> Federation:
         prepared, stop, layout = self._prepared, self._scenario.stop, self._prepared.layout
