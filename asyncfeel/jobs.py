@@ -10,7 +10,7 @@ real run, a float or an array in a test, the number 0 in a plan.
 """
 
 from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -42,6 +42,8 @@ class Job:
     """By what the learning rate is multiplied for this job."""
     probe: bool = False
     """Whether the client also reports losses and gradients over all its data, before and after the job."""
+    due_s: float = field(default=0.0, compare=False)
+    """The simulated second before which nobody asks for the result: a hint what to train first, no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +85,15 @@ class Broadcast:
     probe: bool = False
     keep: bool = False
     """Whether the results are wanted one by one as well; they are then all held in memory."""
+    due_s: float = 0.0
+    """The simulated second before which nobody asks for the results: a hint what to train first, no more."""
 
     def __len__(self) -> int:
         return len(self.clients)
 
     def jobs(self) -> Iterator[Job]:
         """The jobs one by one, in the order of the clients."""
-        options = (self.measure_loss, self.proximal, self.rate, self.probe)
+        options = (self.measure_loss, self.proximal, self.rate, self.probe, self.due_s)
         for client, number, steps in zip(
             self.clients.tolist(), self.numbers.tolist(), self.steps.tolist(), strict=True
         ):
@@ -112,7 +116,8 @@ class Executor(Protocol):
     """Runs jobs for real; the simulated clock never sees how long that takes.
 
     It may have a method `broadcast(work)` too, which starts all jobs of a `Broadcast` and gives an
-    awaitable of `Gathered`; folding.py adds up single jobs for those that have none.
+    awaitable of `Gathered`; folding.py adds up single jobs for those that have none. And it may have
+    a method `dismiss()`, which is called when the simulated run is over: no job is wanted any more.
     """
 
     def submit(self, job: Job) -> Awaitable[Update]:

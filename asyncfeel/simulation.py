@@ -138,6 +138,8 @@ class Simulation:
             self._evaluator.start(self._federation)
         await self._federation.clock.advance(self._scenario.stop.until_s or math.inf, self._poll)
         self._trained_at = time.perf_counter()
+        if dismiss := getattr(self._executor, "dismiss", None):
+            dismiss()
         if self._evaluator:
             self._evaluator.finish(self._federation, self._end_s())
 

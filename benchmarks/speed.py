@@ -19,7 +19,7 @@ from typing import Any
 from workloads import FILES, MODELS
 
 HERE = Path(__file__).parent
-STEPS = {"W1": 20, "W2": 10, "W3": 1}
+STEPS = {"W1": 20, "W2": 10, "W3": 4}
 """Steps of the slowest client in a round."""
 ITERATIONS = {"W1": 300, "W2": 36, "W3": 12}
 SECONDS = {"W1": 3.0, "W2": 5.0, "W3": 12.0}

@@ -75,7 +75,7 @@ def combine(terms: Sequence[tuple[float, Model]]) -> Model:
     (weight, model), *rest = terms
     total = weight * model
     for weight, model in rest:
-        total = total + weight * model
+        total += weight * model
     return total
 
 

@@ -47,10 +47,11 @@ class Client:
         """Take so many steps from the model, however long that takes, then upload."""
         yield from self._download()
         network, clock, traffic = self._devices.network, self._devices.clock, self._devices.traffic
-        job = Job(self.number, self.jobs, model, steps, self._devices.measure_loss, proximal, rate)
+        compute_s = network.compute_s(self.number, steps, clock.now)
+        measure_loss, due_s = self._devices.measure_loss, clock.now + compute_s
+        job = Job(self.number, self.jobs, model, steps, measure_loss, proximal, rate, due_s=due_s)
         result = self._devices.executor.submit(job)
         self._devices.jobs[self.number] += 1
-        compute_s = network.compute_s(self.number, steps, clock.now)
         traffic.busy(self.number, clock.now, compute_s)
         yield clock.timeout(compute_s)
         upload_s = network.uplink_s(self.number, clock.now)

@@ -78,7 +78,6 @@ class Cohort:
 
     def _train(self, steps: Counts, compute_s: Floats) -> Process:
         network, clock, traffic = self.devices.network, self.devices.clock, self.devices.traffic
-        uploads = self._begin(steps)
         done_s = clock.now + compute_s
         upload_s = network.uplink_each_s(self.clients, done_s)
         own_s = np.minimum(network.compute_each_s(self.clients, steps, clock.now), compute_s)
@@ -86,6 +85,7 @@ class Cohort:
         for spell in spells:
             traffic.begin(spell)
         last = latest(done_s, done_s + upload_s)
+        uploads = self._begin(steps, float(done_s[last] + upload_s[last]))
         yield clock.timeout(float(compute_s[last]))
         self.uploading()
         yield clock.timeout(float(upload_s[last]))
@@ -93,8 +93,8 @@ class Cohort:
             traffic.end(spell)
         return uploads
 
-    def _begin(self, steps: Counts) -> Uploads:
-        """Hand the jobs to the executor, at this instant."""
+    def _begin(self, steps: Counts, due_s: float) -> Uploads:
+        """Hand the jobs to the executor, at this instant; the last upload arrives when they are due."""
         devices, samples = self.devices, self.devices.samples[self.clients]
         work = Broadcast(
             self.model,
@@ -105,6 +105,7 @@ class Cohort:
             devices.measure_loss,
             probe=self.probe,
             keep=self.probe,
+            due_s=due_s,
         )
         devices.jobs[self.clients] += 1
         return Uploads(self.clients, samples, steps, folding.start(devices.executor, work))

@@ -144,6 +144,33 @@ def test_what_is_awaited_is_done_first():
     assert order == [4, 2, 0, 1, 3, 5]
 
 
+def test_what_nobody_awaits_is_done_in_the_order_in_which_it_is_due():
+    pool, order, gate = Pool(1, "asyncfeel"), [], threading.Event()
+    pool.submit(gate.wait)
+    tasks = [pool.submit(lambda n=n: order.append(n), due_s) for n, due_s in enumerate([5.0, 3.0, 5.0, 1.0, 3.0, 9.0])]
+    tasks.append(pool.submit(lambda: order.append("evaluation")))
+    for number in (5, 0, 2):
+        pool.hurry(tasks[number])
+    gate.set()
+    for task in tasks:
+        task.future.result()
+    pool.close()
+    assert order == [5, 0, 2, "evaluation", 3, 1, 4]
+
+
+def test_a_run_that_is_over_gives_up_its_jobs_but_not_its_evaluations(make, stop):
+    learner = make()
+    executor = Threads(learner, 1, stop)
+    endless, waiting = (executor.submit(Job(client, 0, learner.initial(), 10**6)) for client in (0, 1))
+    executor.dismiss()
+    for job in (endless, waiting):
+        with pytest.raises(Interrupted):
+            job.result()
+    assert executor.evaluate(learner.initial()).result().test_accuracy >= 0
+    assert not stop.is_set()
+    executor.close()
+
+
 def test_a_pool_hands_on_errors_and_cancels_what_has_not_begun():
     pool, gate = Pool(1, "asyncfeel"), threading.Event()
     failing, waiting = pool.submit(lambda: 1 / 0), pool.submit(gate.wait)

@@ -57,6 +57,12 @@ class Auto:
         """How good a model is, later."""
         return self._chosen.evaluate(flat)
 
+    def dismiss(self) -> None:
+        """Give up all jobs, if the chosen one trains ahead at all."""
+        dismiss: Callable[[], None] | None = getattr(self._chosen, "dismiss", None)
+        if dismiss:
+            dismiss()
+
     def close(self) -> None:
         """Close the one that was chosen."""
         self._chosen.close()

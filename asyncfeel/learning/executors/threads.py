@@ -5,6 +5,7 @@ data for each, and without the seconds that processes need to start.
 """
 
 import itertools
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from asyncfeel.errors import InputError
+from asyncfeel.errors import InputError, Interrupted
 from asyncfeel.folding import Folding, Whole
 from asyncfeel.jobs import Broadcast, Job, Update
 from asyncfeel.learning.executors._busy import Busy
@@ -37,6 +38,7 @@ class Threads:
             raise InputError(f"workers must be at least 0 (0 for as many as there are cores), not {workers}")
         self._learner = learner
         self._stop = stop
+        self._training = Either(stop)
         self._own = threading.local()
         self._numbers = itertools.count()
         self.workers = workers or usable(learner.device) * len(learner.devices)
@@ -45,7 +47,7 @@ class Threads:
 
     def submit(self, job: Job) -> Pending[Update]:
         """The job's result, later; a free worker begins it at once."""
-        return self._later(lambda: self._train(job))
+        return self._later(lambda: self._train(job), job.due_s)
 
     def broadcast(self, work: Broadcast) -> Whole:
         """What the jobs add up to, later; each worker adds its results itself."""
@@ -54,18 +56,23 @@ class Threads:
         def train(place: int, job: Job) -> None:
             folding.take(place, self._train(job))
 
-        return Whole(folding, [self._later(partial(train, place, job)) for place, job in enumerate(work.jobs())])
+        jobs = [self._later(partial(train, place, job), job.due_s) for place, job in enumerate(work.jobs())]
+        return Whole(folding, jobs)
 
     def evaluate(self, flat: Tensor) -> Pending[Metrics]:
-        """How good a model is, later."""
+        """How good a model is, later; it is due at once, for no end of the run makes it useless."""
         return self._later(lambda: self._learner.evaluate(flat, self._stop))
+
+    def dismiss(self) -> None:
+        """Give up all jobs: the simulated run is over, and only evaluations are still wanted."""
+        self._training.set()
 
     def close(self) -> None:
         """Drop the jobs that have not begun and wait for the others."""
         self._pool.close()
 
-    def _later(self, work: Callable[[], T]) -> Pending[T]:
-        task = self._pool.submit(lambda: self._beside(work))
+    def _later(self, work: Callable[[], T], due_s: float = -math.inf) -> Pending[T]:
+        task = self._pool.submit(lambda: self._beside(work), due_s)
         return Pending(task.future, lambda: self._pool.hurry(task))
 
     def _beside(self, work: Callable[[], T]) -> T:
@@ -76,6 +83,8 @@ class Threads:
                 return work()
 
     def _train(self, job: Job) -> Update:
+        if self._training.is_set():
+            raise Interrupted("training was interrupted")
         update = self._trainer().train(job)
         if self._learner.device.type == "cuda":
             return self._handed_over(update)
@@ -97,7 +106,7 @@ class Threads:
     def _trainer(self) -> Trainer:
         """This thread's own trainer."""
         if not hasattr(self._own, "trainer"):
-            self._own.trainer = self._learner.trainer(self._stop, self._number())
+            self._own.trainer = self._learner.trainer(self._training, self._number())
         trainer: Trainer = self._own.trainer
         return trainer
 
@@ -115,6 +124,18 @@ class Threads:
             self._own.number = next(self._numbers)
         number: int = self._own.number
         return number
+
+
+class Either(threading.Event):
+    """An event that counts as set as soon as another one is set, too."""
+
+    def __init__(self, other: threading.Event) -> None:
+        super().__init__()
+        self._other = other
+
+    def is_set(self) -> bool:
+        """Whether one of both is set."""
+        return super().is_set() or self._other.is_set()
 
 
 def usable(device: torch.device) -> int:
