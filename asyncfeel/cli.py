@@ -41,7 +41,7 @@ def root(
 
 
 @app.command()
-@taking(flags.scenario, flags.output)
+@taking(flags.scenario, flags.output, flags.tracking)
 def run(**arguments: Any) -> None:
     """Simulate and train: shows progress, writes a run folder, ends with a summary."""
     execute(arguments, train=True)
@@ -146,17 +146,67 @@ def show(
         print(json.dumps(strict(found), indent=2)) if json_ else summary.show(Console(), found)
 
 
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, finished or still running.")],
+    out: Annotated[Path | None, option("The page; left out: RUN/report.html, or report.html for several runs.")] = None,
+    figures: Annotated[Path | None, option("A folder for the figures as PNG, PDF and SVG (needs matplotlib).")] = None,
+) -> None:
+    """Draw what happened: one HTML page with interactive charts, and figures for a paper."""
+    with reported():
+        from asyncfeel.report import command
+
+        for path in command.report(runs, out, figures)[:1]:
+            print(path)
+
+
+@app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(help="A run folder, finished or still running.")],
+    what: Annotated[str, typer.Argument(help="staleness, mixing, metrics, iterations, clients or servers.")],
+    format_: Annotated[
+        str | None, option("csv, json, parquet or npz; left out: as FILE ends, or csv.", "--format")
+    ] = None,
+    out: Annotated[Path | None, option("The file to write; left out: RUN-WHAT.FORMAT in this folder.")] = None,
+    wide: Annotated[bool, option("Staleness only: a row per iteration, a column per server.", "--wide")] = False,
+    force: Annotated[bool, option("Overwrite an existing file.", "--force")] = False,
+) -> None:
+    """Write a table of a run folder in another format, to the last digit."""
+    with reported():
+        from asyncfeel.report import export as exporting
+
+        print(f"wrote {exporting.export(folder, what, format_, out, wide=wide, force=force)}")
+
+
+@app.command()
+def timeline(
+    folder: Annotated[Path, typer.Argument(help="A run folder, finished or still running.")],
+    out: Annotated[Path | None, option("The trace to write; left out: RUN/timeline.json.")] = None,
+    from_: Annotated[str, option("The first simulated second: 90s, 30m ...", "--from")] = "0s",
+    until: Annotated[str | None, option("The last one; left out: the end of the run.")] = None,
+) -> None:
+    """Write a trace for Perfetto: who did what when, and the models on their way."""
+    with reported():
+        from asyncfeel import units
+        from asyncfeel.report import timeline as traces
+
+        end_s = None if until is None else units.quantity("until_s", until)
+        done = traces.write(folder, out, units.quantity("from_s", from_), end_s)
+        print(f"wrote {done.path}: {done.slices} slices, {done.flows} arrows; open it at https://ui.perfetto.dev")
+
+
 def execute(arguments: dict[str, Any], train: bool) -> None:
     """Run or plan what the flags describe, and show it as they ask."""
     with reported(), interruptible() as stop:
         scenario = _scenario(arguments)
-        from asyncfeel import summary
+        from asyncfeel import summary, tracking
         from asyncfeel.recording.manifest import strict
         from asyncfeel.simulation import run as simulate
 
         console = Console()
         view = _view(console, arguments["quiet"] or arguments["json_"])
-        result = simulate(scenario, arguments["out"], train=train, view=view, stop=stop)
+        trackers = [tracking.make(kind) for kind in arguments.get("log") or []]
+        result = simulate(scenario, arguments["out"], train=train, view=view, stop=stop, trackers=trackers)
         if arguments["json_"]:
             print(json.dumps(strict(result.summary)))
         elif arguments["quiet"]:

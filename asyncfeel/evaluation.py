@@ -6,14 +6,14 @@ no event of their own and cannot touch the order of events.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from asyncfeel.errors import Interrupted
 from asyncfeel.jobs import Model
 from asyncfeel.learning.metrics import Metrics
-from asyncfeel.world.federation import Federation
+from asyncfeel.world.federation import Federation, Norm
 from asyncfeel.world.records import Completion
 
 PENDING = 2
@@ -43,22 +43,42 @@ class Measurement:
     test_accuracy: float
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is known when an evaluation is asked for."""
+
+    iteration: int
+    time_s: float
+    distances: Sequence[float]
+
+
 Evaluate = Callable[[Model], Pending]
-Report = Callable[[Measurement], None]
+Report = Callable[[Measurement, Sequence[float]], None]
+"""Takes a measurement, and how far each server's model was from the global one."""
 
 
 class Evaluator:
     """Tests the global model on a grid of simulated seconds, or of iterations, and at the end."""
 
-    def __init__(self, evaluate: Evaluate, report: Report, every_s: float | None, every_iterations: int | None) -> None:
+    def __init__(
+        self,
+        evaluate: Evaluate,
+        report: Report,
+        every_s: float | None,
+        every_iterations: int | None,
+        norm: Norm | None = None,
+    ) -> None:
+        """With a `norm`, the servers' distances from the global model are measured too."""
         self._evaluate = evaluate
         self._report = report
         self._every_s = every_s
         self._every_iterations = every_iterations
         self._next = 0
         self._model_at = -1
+        self._norm = norm
+        self._distances: Sequence[float] = ()
         self._latest: Pending | None = None
-        self._pending: deque[tuple[int, float, Pending]] = deque()
+        self._pending: deque[tuple[Asked, Pending]] = deque()
         self._last: tuple[int, float] | None = None
 
     def start(self, federation: Federation) -> None:
@@ -85,7 +105,7 @@ class Evaluator:
 
     def abandon(self) -> None:
         """Report what is finished, and nothing else."""
-        while self._pending and self._pending[0][2].done():
+        while self._pending and self._pending[0][1].done():
             try:
                 self._drain(len(self._pending))
             except Interrupted:
@@ -102,17 +122,25 @@ class Evaluator:
     def _test(self, federation: Federation, time_s: float) -> None:
         if self._model_at != federation.iteration or self._latest is None:
             self._model_at = federation.iteration
-            self._latest = self._evaluate(federation.average())
+            model = federation.average()
+            self._latest = self._evaluate(model)
+            self._distances = distances(federation, model, self._norm) if self._norm else ()
         self._last = (federation.iteration, time_s)
-        self._pending.append((federation.iteration, time_s, self._latest))
+        self._pending.append((Asked(federation.iteration, time_s, self._distances), self._latest))
 
     def _drain(self, most: int) -> None:
         """Report finished results in their order; wait where more than `most` models are under way."""
         while self._pending:
-            iteration, time_s, future = self._pending[0]
-            waiting = {id(later) for _, _, later in self._pending}
+            asked, future = self._pending[0]
+            waiting = {id(later) for _, later in self._pending}
             if not future.done() and len(waiting) <= most:
                 return
             found = future.result()
             self._pending.popleft()
-            self._report(Measurement(iteration, time_s, found.train_loss, found.test_loss, found.test_accuracy))
+            losses = (found.train_loss, found.test_loss, found.test_accuracy)
+            self._report(Measurement(asked.iteration, asked.time_s, *losses), asked.distances)
+
+
+def distances(federation: Federation, mean: Model, norm: Norm) -> list[float]:
+    """How far every server's model is from the global one, ||y_d - ybar||."""
+    return [norm(server.model - mean) for server in federation.servers]

@@ -54,6 +54,14 @@ def output(
     """The flags that say what is written and printed."""
 
 
+def tracking(
+    log: Annotated[
+        list[str] | None, option("Tell a tracker too: tensorboard, or module:function; may be repeated.", "--log")
+    ] = None,
+) -> None:
+    """The flags that say who else follows a run."""
+
+
 def taking(*groups: Callable[..., None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command that takes `**arguments` the flags of these groups, after its own."""
 

@@ -25,6 +25,11 @@ class Result:
         return tables.read(self.folder, "metrics")
 
     @cached_property
+    def servers(self) -> Columns:
+        """How far every server's own model is from the global one; at the end also its test loss and accuracy."""
+        return tables.read(self.folder, "servers")
+
+    @cached_property
     def iterations(self) -> Columns:
         """Every global iteration."""
         return tables.read(self.folder, "iterations")

@@ -5,23 +5,26 @@ import hashlib
 import math
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from asyncfeel import execution
+from asyncfeel import execution, tracking
 from asyncfeel.errors import Interrupted
-from asyncfeel.evaluation import Evaluator, Measurement
+from asyncfeel.evaluation import Evaluator
+from asyncfeel.measurements import Measurements
 from asyncfeel.prepare import Prepared, prepare
 from asyncfeel.progress import Silent, View
 from asyncfeel.recording import folder as folders
 from asyncfeel.result import Result
 from asyncfeel.scenario import Scenario, text
+from asyncfeel.scenario.build import as_table
 from asyncfeel.streams import stream
 from asyncfeel.tally import Tally
+from asyncfeel.tracking import Tracker, Trackers
 from asyncfeel.world import consensus
 from asyncfeel.world.clock import Clock
 from asyncfeel.world.federation import Federation, Observer
@@ -40,17 +43,21 @@ def run(
     train: bool = True,
     view: View | None = None,
     stop: threading.Event | None = None,
+    trackers: Sequence[Tracker] = (),
 ) -> Result:
     """Simulate the scenario and train for real; the result has the run folder and its tables.
 
     With `train=False` it is a plan: the same schedule without training. Setting `stop` ends the
     run early and cleanly. It may be called where an event loop is running already, as in a notebook.
+    The trackers are told of every iteration and every evaluation.
     """
+    followers = tracking.checked(trackers)
     stop = stop or threading.Event()
     train = train and scenario.execution.executor != "stub"
     started = time.perf_counter()
     prepared = prepare(scenario, train)
-    simulation = Simulation(prepared, None if out is None else Path(out), view or Silent(), stop, started)
+    followed = Trackers(followers, evaluated=prepared.learner is not None)
+    simulation = Simulation(prepared, None if out is None else Path(out), view or Silent(), stop, started, followed)
     return _complete(simulation.run(), stop)
 
 
@@ -84,15 +91,22 @@ def _complete(work: Coroutine[Any, Any, T], stop: threading.Event) -> T:
 class Simulation:
     """One run from its first event to its closed folder."""
 
-    def __init__(self, prepared: Prepared, out: Path | None, view: View, stop: threading.Event, started: float) -> None:
+    def __init__(
+        self,
+        prepared: Prepared,
+        out: Path | None,
+        view: View,
+        stop: threading.Event,
+        started: float,
+        trackers: Trackers,
+    ) -> None:
         self._prepared = prepared
         self._scenario = prepared.scenario
         self._view = view
         self._stop = stop
         self._started = started
         self._trained_at: float | None = None
-        self._latest: Measurement | None = None
-        self._best = -math.inf
+        self._trackers = trackers
         self._observers: list[Observer] = []
         self._executor = execution.executor(prepared, stop)
         self._scenario = execution.settled(prepared.scenario, self._executor)
@@ -101,8 +115,9 @@ class Simulation:
         self._tally = Tally(self._federation, prepared.algorithm.objective(self._federation))
         path = folders.create(out, self._name())
         self._folder = folders.RunFolder(path, self._config(), *prepared.recorded, self._facts())
+        self._measurements = Measurements(self._folder, view, trackers)
         self._evaluator = self._make_evaluator()
-        self._observers += [self._folder, self._tally, view]
+        self._observers += [self._folder, self._tally, view, trackers]
         if self._evaluator:
             self._observers.append(self._evaluator)
 
@@ -114,6 +129,7 @@ class Simulation:
         try:
             with self._one_thread_per_job():
                 self._view.start(self._scenario, self._federation, self._folder.path)
+                self._trackers.start(self._told())
                 try:
                     await self._simulate()
                     status = "finished"
@@ -130,7 +146,8 @@ class Simulation:
             self._folder.close()
             self._folder.manifest.close(status, ended)
             self._view.finish()
-        summary = {"folder": str(self._folder.path), "status": status, **ended}
+            summary = {"folder": str(self._folder.path), "status": status, **ended}
+            self._trackers.finish(summary, failed=not ended)
         return Result(self._folder.path, summary)
 
     async def _simulate(self) -> None:
@@ -142,6 +159,7 @@ class Simulation:
             dismiss()
         if self._evaluator:
             self._evaluator.finish(self._federation, self._end_s())
+            self._measurements.test_servers(self._federation, self._executor.evaluate)
 
     def _poll(self) -> None:
         if self._stop.is_set():
@@ -168,8 +186,8 @@ class Simulation:
             "iterations": self._federation.iteration,
             "time_s": self._end_s(),
             "steps": self._tally.steps,
-            "metrics": asdict(self._latest) if self._latest else None,
-            "best_accuracy": self._best if self._best > -math.inf else None,
+            "metrics": asdict(latest) if (latest := self._measurements.latest) else None,
+            "best_accuracy": self._measurements.best_accuracy,
             "servers": self._tally.table(),
             "traffic": self._federation.traffic.total_bytes(self._end_s()),
             "idle_share": self._federation.traffic.idle_share(self._clients(), self._end_s()),
@@ -216,18 +234,12 @@ class Simulation:
         )
 
     def _make_evaluator(self) -> Evaluator | None:
-        settings = self._scenario.evaluation
-        if self._prepared.learner is None:
+        settings, learner = self._scenario.evaluation, self._prepared.learner
+        if learner is None:
             return None
-        return Evaluator(self._executor.evaluate, self._measured, settings.every_s, settings.every_iterations)
-
-    def _measured(self, measurement: Measurement) -> None:
-        self._latest = measurement
-        if measurement.test_accuracy > self._best:
-            self._best = measurement.test_accuracy
-        if self._folder.metrics:
-            self._folder.metrics.write([tuple(asdict(measurement).values())])
-        self._view.measured(measurement)
+        norm = learner.trained_norm if self._folder.servers else None
+        grid = settings.every_s, settings.every_iterations
+        return Evaluator(self._executor.evaluate, self._measurements.add, *grid, norm)
 
     def _one_thread_per_job(self) -> Any:
         if self._prepared.learner is None:
@@ -246,6 +258,10 @@ class Simulation:
         return text.write(
             self._scenario, "The scenario of this run, complete: 'asyncfeel run --config' on it repeats the run."
         )
+
+    def _told(self) -> dict[str, Any]:
+        """What trackers hear of the run at its start."""
+        return {"folder": str(self._folder.path), **self._facts(), "scenario": as_table(self._scenario)}
 
     def _facts(self) -> dict[str, Any]:
         scenario, learner = self._scenario, self._prepared.learner

@@ -110,6 +110,15 @@ def test_recording_knows_the_world_and_theory(path):
     assert inside(used, "recording", "world", "theory") == set()
 
 
+@pytest.mark.parametrize("path", sources("report"), ids=named)
+def test_reports_read_folders(path):
+    used = imports(path)
+    assert not outside(used) & (HEAVY | SCREEN | {"simpy", "asyncio"})
+    assert inside(used, "report", "recording", "replay", "scenario", "theory", "units") == set()
+    if "figures" not in path.parts:
+        assert "matplotlib" not in outside(used)
+
+
 @pytest.mark.parametrize("path", sources("scenario"), ids=named)
 def test_scenarios_need_no_world(path):
     used = imports(path)

@@ -8,6 +8,7 @@ from typing import Any
 from asyncfeel.errors import InputError
 from asyncfeel.recording import rows
 from asyncfeel.recording.manifest import Manifest
+from asyncfeel.recording.servers import ServerRows
 from asyncfeel.recording.tables import Table
 from asyncfeel.theory import mixing
 from asyncfeel.world.federation import Federation
@@ -35,7 +36,9 @@ class RunFolder:
         self._staleness = Table(path, "staleness", ["client"] if self._by_client else [])
         self._rows = rows.StalenessRows(topology.servers)
         self._mixing = None if self._by_client else Table(path, "mixing")
-        self.metrics = Table(path, "metrics") if facts["kind"] == "run" else None
+        trained = facts["kind"] == "run"
+        self.metrics = Table(path, "metrics") if trained else None
+        self.servers = ServerRows(path) if trained and not self._by_client else None
 
     def changing(self, federation: Federation) -> None:
         """Nothing: what is recorded is the completed iteration."""
@@ -68,7 +71,7 @@ class RunFolder:
 
     def close(self) -> None:
         """Close every file."""
-        for table in (self._iterations, self._staleness, self._mixing, self.metrics):
+        for table in (self._iterations, self._staleness, self._mixing, self.metrics, self.servers):
             if table:
                 table.close()
 

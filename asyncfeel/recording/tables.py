@@ -27,8 +27,9 @@ COLUMNS = {
     "staleness": ("iteration", "time_s", "trigger", "server", "staleness", "weight"),
     "mixing": ("iteration", "source", "target", "weight"),
     "metrics": ("iteration", "time_s", "train_loss", "test_loss", "test_accuracy"),
+    "servers": ("iteration", "time_s", "server", "distance", "test_loss", "test_accuracy"),
 }
-_WHOLE = {
+WHOLE = {
     "client",
     "server",
     "samples",
@@ -40,6 +41,7 @@ _WHOLE = {
     "source",
     "target",
 }
+"""The columns of whole numbers; all others have floats."""
 
 
 class Table:
@@ -82,6 +84,6 @@ def read(folder: Path, name: str) -> dict[str, NDArray[Any]]:
     header, *rows = list(csv.reader(complete.splitlines())) or [list(COLUMNS[name])]
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
     return {
-        title: np.array(values, dtype=np.float64).astype(np.int64 if title in _WHOLE else np.float64)
+        title: np.array(values, dtype=np.float64).astype(np.int64 if title in WHOLE else np.float64)
         for title, values in zip(header, columns, strict=True)
     }

@@ -55,7 +55,7 @@ class Client:
         traffic.busy(self.number, clock.now, compute_s)
         yield clock.timeout(compute_s)
         upload_s = network.uplink_s(self.number, clock.now)
-        traffic.busy(self.number, clock.now, upload_s)
+        traffic.busy(self.number, clock.now, upload_s, network.access)
         yield clock.timeout(upload_s)
         traffic.move(network.access)
         return Upload(self.number, self.samples, steps, result, compute_s)
@@ -64,6 +64,6 @@ class Client:
         clock, traffic = self._devices.clock, self._devices.traffic
         download_s = self._devices.network.downlink_s(self.number, clock.now)
         if download_s:
-            traffic.busy(self.number, clock.now, download_s)
+            traffic.busy(self.number, clock.now, download_s, "downlink")
             yield clock.timeout(download_s)
         traffic.move("downlink")

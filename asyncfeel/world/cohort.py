@@ -72,7 +72,8 @@ class Cohort:
         download_s = devices.network.downlink_s(int(self.clients[0]), clock.now)
         if not download_s:
             return devices.traffic.move("downlink", len(self.clients))
-        spell = devices.traffic.begin(Spell(clock.now, np.full(len(self.clients), download_s), "downlink"))
+        each_s = np.full(len(self.clients), download_s)
+        spell = devices.traffic.begin(Spell(clock.now, each_s, "downlink", self.clients))
         yield clock.timeout(download_s)
         return devices.traffic.end(spell)
 
@@ -81,7 +82,8 @@ class Cohort:
         done_s = clock.now + compute_s
         upload_s = network.uplink_each_s(self.clients, done_s)
         own_s = np.minimum(network.compute_each_s(self.clients, steps, clock.now), compute_s)
-        spells = Spell(clock.now, own_s), Spell(done_s, upload_s, network.access)
+        computing = Spell(clock.now, own_s, clients=self.clients)
+        spells = computing, Spell(done_s, upload_s, network.access, self.clients)
         for spell in spells:
             traffic.begin(spell)
         last = latest(done_s, done_s + upload_s)

@@ -42,12 +42,23 @@ class Server:
         self.iterations = 0
         self.started_s = 0.0
         self.deadline_s = 0.0
-        self.phase: Phase = "waiting"
+        self._phase: Phase = "waiting"
         self._devices = devices
         self._round: simpy.Process | None = None
 
     def __len__(self) -> int:
         return len(self.members)
+
+    @property
+    def phase(self) -> Phase:
+        """What it is doing now."""
+        return self._phase
+
+    @phase.setter
+    def phase(self, phase: Phase) -> None:
+        self._phase = phase
+        if self._devices.traffic.watch is not None:
+            self._devices.traffic.watch.turned(self.number, phase, self._devices.clock.now)
 
     @cached_property
     def clients(self) -> list[Client]:

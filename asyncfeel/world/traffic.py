@@ -2,11 +2,11 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
-from asyncfeel.theory.latency import Floats
+from asyncfeel.theory.latency import Counts, Floats
 
 Link = Literal["uplink", "downlink", "exchange", "cloud"]
 LINKS: tuple[Link, ...] = ("uplink", "downlink", "exchange", "cloud")
@@ -19,6 +19,8 @@ class Spell:
     start_s: float | Floats
     seconds: Floats
     link: Link | None = None
+    clients: Counts | None = None
+    """Who they are."""
 
     def busy_s(self, end_s: float) -> float:
         """The clients' busy seconds up to then."""
@@ -27,6 +29,22 @@ class Spell:
     def over(self, end_s: float) -> int:
         """How many of the clients are through with it by then."""
         return int((self.start_s + self.seconds <= end_s).sum())
+
+
+class Watch(Protocol):
+    """Whoever wants to know who is busy with what, and what the servers are doing."""
+
+    def busy(self, clients: Counts, start_s: Floats, seconds: Floats, link: Link | None) -> None:
+        """Clients start something at their seconds: a transfer over a link, or a computation."""
+        ...
+
+    def interrupted(self, client: int, now: float) -> None:
+        """A client drops what it was doing."""
+        ...
+
+    def turned(self, server: int, phase: str, now: float) -> None:
+        """A server enters a phase."""
+        ...
 
 
 class Traffic:
@@ -38,6 +56,8 @@ class Traffic:
         self._busy_s = 0.0
         self._busy_until = np.zeros(clients)
         self._under_way: dict[Spell, None] = {}
+        self.watch: Watch | None = None
+        """Who is told of every spell, if anybody is."""
 
     def move(self, link: Link, models: int = 1) -> None:
         """Note that models have crossed a kind of link."""
@@ -46,6 +66,9 @@ class Traffic:
     def begin(self, spell: Spell) -> Spell:
         """Note that a spell of many clients is under way."""
         self._under_way[spell] = None
+        if self.watch is not None and spell.clients is not None:
+            start_s = np.broadcast_to(spell.start_s, len(spell.clients))
+            self.watch.busy(spell.clients, start_s, spell.seconds, spell.link)
         return spell
 
     def end(self, spell: Spell) -> None:
@@ -55,15 +78,19 @@ class Traffic:
         if spell.link:
             self.move(spell.link, len(spell.seconds))
 
-    def busy(self, client: int, start_s: float, seconds: float) -> None:
+    def busy(self, client: int, start_s: float, seconds: float, link: Link | None = None) -> None:
         """Note that a single client starts something that keeps it busy for so long."""
         self._busy_s += seconds
         self._busy_until[client] = start_s + seconds
+        if self.watch is not None:
+            self.watch.busy(np.array([client]), np.array([start_s]), np.array([seconds]), link)
 
     def interrupt(self, client: int, now: float) -> None:
         """Note that a single client drops what it was doing."""
         self._busy_s -= max(0.0, float(self._busy_until[client]) - now)
         self._busy_until[client] = now
+        if self.watch is not None:
+            self.watch.interrupted(client, now)
 
     def total_bytes(self, end_s: float) -> dict[str, float]:
         """The bytes moved over each kind of link by then, which is the end of the run."""

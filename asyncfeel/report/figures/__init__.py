@@ -1,0 +1,1 @@
+"""The figures of a report for a paper: PNG, PDF and SVG, drawn by matplotlib."""
