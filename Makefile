@@ -36,7 +36,8 @@ bench: $(READY)
 
 # DATA must be given here: the accuracy of every simulator is checked on real digits.
 bench-peers: $(READY)
-	$(BIN)/python benchmarks/peers/compare.py --data $(DATA)/mnist.npz
+	$(BIN)/python benchmarks/peers/compare.py --data $(DATA)/mnist.npz \
+		--json benchmarks/results/peers.json --markdown benchmarks/results/peers.md
 
 clean:
 	rm -rf .venv build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis

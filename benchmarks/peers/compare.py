@@ -93,11 +93,21 @@ def main() -> int:
                 if way.environment in pythons:
                     one_run(way, workload, number, pythons[way.environment], asked, rows, failures)
                     save(asked, rows, failures)
-    for workload in asked.workload:
-        print(f"\n{work.MODELS[workload].__doc__}\n\n{table.write(rows, workload)}")
-    for failure in failures:
-        print(f"\nfailed: {failure}")
+    text = tables(asked, rows, failures)
+    print(text)
+    if asked.markdown:
+        asked.markdown.write_text(text, encoding="utf-8")
     return 1 if failures else 0
+
+
+def tables(asked: argparse.Namespace, rows: list[dict[str, Any]], failures: list[str]) -> str:
+    """A table for each workload in Markdown, and what failed."""
+    about = machine()
+    lines = ["# The same work in other simulators", ""]
+    lines += [f"By `make bench-peers`, {asked.repeat} passes on {about['cores']} cores ({about['processor']}).", ""]
+    for workload in asked.workload:
+        lines += [str(work.MODELS[workload].__doc__), "", table.write(rows, workload), ""]
+    return "\n".join(lines + [f"failed: {failure}" for failure in failures])
 
 
 def save(asked: argparse.Namespace, rows: list[dict[str, Any]], failures: list[str]) -> None:
@@ -200,7 +210,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--cores", type=int, default=usable_cores(), help="workers, or threads, of the parallel ways")
     parser.add_argument("--executor", nargs="+", default=[""], help="asyncfeel's executors; left out: its default")
     parser.add_argument("--timeout", type=float, default=1800.0, help="seconds after which a run has failed")
-    parser.add_argument("--json", type=Path, help="where the results are written")
+    parser.add_argument("--json", type=Path, help="where every run is written")
+    parser.add_argument("--markdown", type=Path, help="where the tables are written")
     return parser.parse_args()
 
 
