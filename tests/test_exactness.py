@@ -54,7 +54,14 @@ def test_schedule_files_are_the_same_with_training_on_and_off_and_for_every_exec
     plan = run(TINY, tmp_path / "plan", train=False)
     expected = files(plan.folder, SCHEDULE)
     models = {}
-    for executor, workers in [("serial", 1), ("threads", 1), ("threads", 3), ("batched", 1), ("batched", 3), ("auto", 2)]:
+    for executor, workers in [
+        ("serial", 1),
+        ("threads", 1),
+        ("threads", 3),
+        ("batched", 1),
+        ("batched", 3),
+        ("auto", 2),
+    ]:
         result = run(TINY.replace(executor=executor, workers=workers), tmp_path / f"{executor}{workers}")
         assert files(result.folder, SCHEDULE) == expected
         assert result.summary["digests"]["schedule"] == plan.summary["digests"]["schedule"]
