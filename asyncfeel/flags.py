@@ -48,10 +48,23 @@ def scenario(
 
 def output(
     out: Annotated[Path | None, option("The folder to write; left out: a new one under runs/ or comparisons/.")] = None,
+) -> None:
+    """The flag that says where a folder is written."""
+
+
+def resuming(
+    resume: Annotated[
+        bool, option("Go on with the run in --out, if there is one of this scenario; else start it.", "--resume")
+    ] = False,
+) -> None:
+    """The flag for commands that are repeated until a run is finished."""
+
+
+def printing(
     quiet: Annotated[bool, option("Print the path of the folder and nothing else.", "--quiet")] = False,
     json_: Json = False,
 ) -> None:
-    """The flags that say what is written and printed."""
+    """The flags that say what is printed."""
 
 
 def tracking(
