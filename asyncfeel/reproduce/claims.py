@@ -128,7 +128,7 @@ def points(share: float, signed: bool = True) -> str:
     >>> points(0.0312), points(-0.2, signed=True), points(0.2, signed=False)
     ('+3.1 points', '-20.0 points', '20.0 points')
     """
-    return f"{100 * share:{'+' if signed else ''}.1f} points"
+    return f"{100 * share:{'+' if signed else ''}z.1f} points"
 
 
 def word(held: bool | None) -> str:

@@ -5,10 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from asyncfeel import catalogue
 from asyncfeel.compare import folder as folders
 from asyncfeel.compare.progress import View
 from asyncfeel.compare.request import Request
 from asyncfeel.compare.runner import Comparison, Runner
+from asyncfeel.prepare import prepare
 from asyncfeel.report import command as reports
 from asyncfeel.report.charts import Figure
 from asyncfeel.report.figures import save
@@ -34,11 +36,20 @@ def reproduce(asked: Asked, view: View, stop: threading.Event, say: Say) -> Repr
     """Run what is not finished yet; once everything is, write the figure and what goes with it."""
     save.require("a reproduction")
     asked.request.check()
+    if not leftovers.complete(asked.out, asked.request):
+        rehearse(asked)
     leftovers.prepare(asked.out, asked.request, say)
     found = Runner(asked.request, asked.out, view, stop).run()
     if found.status != "finished":
         return Reproduction(asked, found)
     return _timelines(asked, found) if asked.figure == "fig1" else _learning(asked, found)
+
+
+def rehearse(asked: Asked) -> None:
+    """Refuse what the first run would stumble over, data that are missing above all, before anything is created."""
+    scenario = asked.request.runs[0].scenario
+    catalogue.find("executor", scenario.execution.executor)
+    prepare(scenario, train=asked.figure == "fig2")
 
 
 def _learning(asked: Asked, found: Comparison) -> Reproduction:

@@ -44,8 +44,8 @@ def said(verdicts: Mapping[str, Sequence[Verdict]]) -> str:
 def _lines(pairs: Sequence[Pair], values: str) -> list[Line]:
     return [
         _line(f"{name}, H={pair.gap:g}", curve, getattr(curve, values), shade + dash * len(style.COLOURS))
-        for dash, name in enumerate(("Async.", "Sync."))
         for shade, pair in enumerate(pairs)
+        for dash, name in enumerate(("Async.", "Sync."))
         for curve in [pair.synchronous if dash else pair.asynchronous]
     ]
 

@@ -41,6 +41,14 @@ def _kept(run: Run, path: Path, say: Say) -> bool:
     return False
 
 
+def complete(out: Path, request: Request) -> bool:
+    """Whether every run is finished, so that nothing but the figures is left to make."""
+    try:
+        return all(manifest.read(out / "runs" / run.name).get("status") == "finished" for run in request.runs)
+    except (OSError, ValueError):
+        return False
+
+
 def damaged(path: Path) -> str:
     """What is wrong with a run's folder; nothing if it is whole, or is known to be unfinished."""
     if not (path / "manifest.json").is_file():

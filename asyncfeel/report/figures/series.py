@@ -45,6 +45,10 @@ def _name(axes: Any, chart: Lines | Bars, series: int) -> None:
 
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     if series > 1:
-        columns = 1 if max(len(text) for text in axes.get_legend_handles_labels()[1]) > 24 else min(4, series)
+        columns = (
+            1
+            if max(len(text) for text in axes.get_legend_handles_labels()[1]) > 24
+            else math.ceil(series / math.ceil(series / 4))
+        )
         above = 1.12 if axes.get_title() else 1.02
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, above), ncols=columns, handlelength=1.4, columnspacing=1.0)
