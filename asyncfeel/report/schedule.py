@@ -41,7 +41,7 @@ def view(
         for one in replayed.flows
         if tuple(one.source) in tracks and tuple(one.target) in tracks and one.arrived_s <= until_s
     ]
-    shown = int((run.iterations["time_s"] <= until_s).sum())
+    shown = len(set(run.iterations["iteration"][run.iterations["time_s"] <= until_s].tolist()))
     models = sum(arrow.what == "exchange" for arrow in arrows)
     sentence = f"The first {until_s:.4g} simulated seconds, in which {shown} iterations are completed" + (
         f" and {models} models exchanged between the servers shown." if models else "."

@@ -240,6 +240,10 @@ def test_fig1_needs_no_data_and_no_training():
     assert ">server 2<" in text
     assert ">server 3<" not in text
     assert ">server 5<" in (made / "figures" / "fig1-synchronous.svg").read_text()
+    assert (
+        "Synchronous: The first 826.9 simulated seconds, in which 2 iterations are"
+        in (made / "report.html").read_text()
+    )
     assert all(json.loads(text)["kind"] == "plan" for text in manifests(made).values())
     assert "2 of 2 runs are finished" in invoke("reproduce fig1 --data-dir nowhere").stdout
 
