@@ -1,4 +1,4 @@
-"""The command `asyncfeel`: run, plan, compare, list, init, show. Heavy imports wait until they are needed."""
+"""The command `asyncfeel`: run, plan, compare, reproduce, list, init, show; heavy imports wait till needed."""
 
 import json
 import sys
@@ -113,6 +113,33 @@ def compare(
     if found.status == "interrupted":
         finished = f"{found.count('finished')} of {len(found.runs)} runs are finished"
         print(f"interrupted: {finished}; 'asyncfeel compare --out {found.folder}' goes on", file=sys.stderr)
+        raise typer.Exit(130)
+    if found.status == "failed":
+        print(f"error: {found.count('failed')} of {len(found.runs)} runs failed", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+@app.command()
+@taking(flags.reproduction)
+def reproduce(
+    figure: Annotated[str, typer.Argument(help="fig2: accuracy over time, trained; fig1: the timeline, planned.")],
+    **arguments: Any,
+) -> None:
+    """Make a figure of the paper again: its runs, the figure, tables, and whether its claims held."""
+    quiet = arguments["quiet"]
+    with reported(), interruptible() as stop:
+        from asyncfeel.compare import progress
+        from asyncfeel.reproduce import asking, command, summary
+
+        console, view, say = Console(), progress.Silent(), _nothing if quiet else _line
+        if not quiet:
+            view = progress.Screen(console) if console.is_terminal else progress.Lines(_line)
+        done = command.reproduce(asking.asked(arguments | {"figure": figure}), view, stop, say)
+        print(done.asked.out) if quiet else summary.show(console, done)
+    found = done.found
+    if found.status == "interrupted":
+        finished = f"{found.count('finished')} of {len(found.runs)} runs are finished"
+        print(f"interrupted: {finished}; the same command goes on", file=sys.stderr)
         raise typer.Exit(130)
     if found.status == "failed":
         print(f"error: {found.count('failed')} of {len(found.runs)} runs failed", file=sys.stderr)
@@ -265,6 +292,14 @@ def _scenario(arguments: dict[str, Any]) -> "Scenario":
     flags = {name: arguments[name] for name in FLAGS}
     dotted = dict(text.parse_assignment(item) for item in arguments["set_"] or [])
     return Scenario.load(arguments["preset"], arguments["config"], dotted, **flags)
+
+
+def _line(text: str) -> None:
+    print(text, flush=True)
+
+
+def _nothing(text: str) -> None:
+    """Say nothing."""
 
 
 def _view(console: Console, silent: bool) -> "View":
