@@ -23,9 +23,9 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# The site, in site/; a link that leads nowhere is an error.
+# The site, in site/; a link that leads nowhere is an error (not with --quiet, which silences strictness too).
 docs: $(READY)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # The parts of docs/ that are made from the program: tables of flags, the list of examples, pictures.
 docs-parts: $(READY)
