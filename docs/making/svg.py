@@ -39,7 +39,8 @@ def stylesheet() -> str:
 def drawing(title: str, width: float, height: float, shapes: list[str]) -> str:
     """A whole file; the title is what is read out to those who cannot see it."""
     style = "".join([*rules(False), "@media(prefers-color-scheme:dark){", *rules(True), "}"])
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" role="img" font-size="13"'
+    size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-size="13"'
     lines = [f'{head} font-family="{FONT}">', f"<title>{escape(title)}</title>", f"<style>{style}</style>"]
     return "\n".join([*lines, box(0, 0, width, height, "paper", 8), *shapes, "</svg>"]) + "\n"
 
