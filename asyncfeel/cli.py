@@ -66,7 +66,8 @@ def resume(
         view = _view(Console(), arguments["quiet"] or arguments["json_"])
         trackers = [tracking.make(kind) for kind in arguments["log"] or []]
         limits: dict[str, Any] = {"until": limit_s, "iterations": iterations, "workers": workers}
-        result = command.resume(folder, **limits, view=view, stop=stop, trackers=trackers)
+        say = _nothing if arguments["quiet"] or arguments["json_"] else _line
+        result = command.resume(folder, **limits, view=view, stop=stop, trackers=trackers, say=say)
         _tell(result, arguments)
     _exit(result)
 
@@ -257,7 +258,8 @@ def execute(arguments: dict[str, Any], train: bool) -> None:
         if arguments.get("resume"):
             from asyncfeel.resuming.command import again
 
-            result = again(scenario, arguments["out"], view=view, stop=stop, trackers=trackers)
+            say = _nothing if arguments["quiet"] or arguments["json_"] else _line
+            result = again(scenario, arguments["out"], view=view, stop=stop, trackers=trackers, say=say)
         else:
             from asyncfeel.simulation import run as simulate
 

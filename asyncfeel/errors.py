@@ -21,5 +21,13 @@ class Unrecorded(AsyncFeelError):
     """The record cannot be written, for the disk is full or gone: the run ends with what it has."""
 
 
+class Broken(AsyncFeelError):
+    """Training failed in a worker, and failed again when it was tried once more."""
+
+
+class Hung(AsyncFeelError):
+    """Training did not end within its time limit: a worker hangs, and cannot be made to stop."""
+
+
 class Interrupted(AsyncFeelError):
     """The user asked the run to end; what was recorded so far is kept."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import threading
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from asyncfeel import catalogue, checks
@@ -32,6 +33,15 @@ def settled(scenario: Scenario, chosen: Any) -> Scenario:
     """The scenario with the executor that was chosen, so that its file repeats the run."""
     kind = getattr(chosen, "kind", scenario.execution.executor)
     return dataclasses.replace(scenario, execution=dataclasses.replace(scenario.execution, executor=kind))
+
+
+def one_thread_per_job(prepared: Prepared) -> AbstractContextManager[None]:
+    """Where every operation uses one computing thread; without a learner there is nothing to compute."""
+    if prepared.learner is None:
+        return nullcontext()
+    from asyncfeel.learning.intraop import one_thread
+
+    return one_thread()
 
 
 def expected_steps(prepared: Prepared) -> float:

@@ -76,6 +76,7 @@ class Watching(Silent):
         self.latest: Measurement | None = None
         self.steps = 0
         self._began = time.perf_counter()
+        self._done_before = self.fraction
 
     def completed(self, federation: Federation, completion: Completion) -> None:
         """Count the steps of the iteration."""
@@ -169,7 +170,8 @@ class Screen(Watching):
     def speed(self) -> str:
         """Real speed and the real time that remains."""
         elapsed_s, fraction = max(self.elapsed_s, 1e-9), self.fraction
-        left = f" · about {duration(elapsed_s * (1 - fraction) / fraction)} left" if fraction > 0 else ""
+        done = fraction - self._done_before
+        left = f" · about {duration(elapsed_s * (1 - fraction) / done)} left" if done > 0 else ""
         return f"{self.steps / elapsed_s:,.0f} training steps/s · {duration(elapsed_s)} elapsed{left}"
 
     def _servers(self) -> Table:

@@ -4,7 +4,6 @@ import math
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from asyncfeel import description, execution, tracking
 from asyncfeel.audience import Audience
-from asyncfeel.errors import Interrupted
+from asyncfeel.errors import Broken, Hung, Interrupted
 from asyncfeel.evaluation import Evaluator
 from asyncfeel.loops import complete
 from asyncfeel.measurements import Measurements
@@ -103,7 +102,7 @@ class Simulation:
         self._journal = Journal(self._checkpoint.journal if self._checkpoint else ())
         self._executor = execution.executor(prepared, stop)
         self._scenario = execution.settled(prepared.scenario, self._executor)
-        self._door = Door(self._executor, self._shelf, self._journal)
+        self._door = Door(self._executor, self._shelf, self._journal, self._scenario.execution.timeout_s)
         self._federation = self._make_federation()
         prepared.algorithm.start(self._federation)
         self._tally = Tally(self._federation, prepared.algorithm.objective(self._federation))
@@ -121,7 +120,7 @@ class Simulation:
         ended: dict[str, Any] = {}
         self._training_from = time.perf_counter()
         try:
-            with self._one_thread_per_job():
+            with execution.one_thread_per_job(self._prepared):
                 if self._checkpoint is None:
                     self._tell()
                 try:
@@ -134,6 +133,10 @@ class Simulation:
                     self._continuity.interrupted()
                 except KeyboardInterrupt:
                     status = "interrupted"
+                    raise
+                except (Broken, Hung) as error:
+                    self._door.hung = isinstance(error, Hung)
+                    self._continuity.interrupted()
                     raise
                 ended = self._wind_up(status)
         finally:
@@ -294,10 +297,3 @@ class Simulation:
         told = description.facts(self._prepared, self._scenario, self._executor)
         told = {"folder": str(self._folder.path), **told, "scenario": as_table(self._scenario)}
         self._audience.begin(self._scenario, self._federation, self._folder.path, told)
-
-    def _one_thread_per_job(self) -> Any:
-        if self._prepared.learner is None:
-            return nullcontext()
-        from asyncfeel.learning.intraop import one_thread
-
-        return one_thread()

@@ -1,5 +1,7 @@
 """How a command meets its user: errors as one line with an exit code, Ctrl-C as a clean end."""
 
+import contextlib
+import os
 import signal
 import sys
 import threading
@@ -7,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from asyncfeel.errors import AsyncFeelError, InputError
+from asyncfeel.errors import AsyncFeelError, Hung, InputError
 
 
 @contextmanager
@@ -17,6 +19,11 @@ def reported() -> Iterator[None]:
         yield
     except InputError as error:
         _fail(error, 2)
+    except Hung as error:
+        with contextlib.suppress(SystemExit):
+            _fail(error, 1)
+        sys.stderr.flush()
+        os._exit(1)  # Python would wait for the thread that hangs
     except AsyncFeelError as error:
         _fail(error, 1)
 

@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,12 @@ from asyncfeel.scenario import Scenario
 from asyncfeel.scenario.build import as_table, dotted
 from asyncfeel.simulation import run, start
 from asyncfeel.tracking import Tracker
+from asyncfeel.units import duration
 
-FREE = ("stop.until_s", "stop.iterations", "execution.workers", "execution.ray_address", "data_dir", "checkpoint.")
+FREE = (
+    *("stop.until_s", "stop.iterations", "data_dir", "checkpoint."),
+    *("execution.workers", "execution.ray_address", "execution.timeout_s"),
+)
 """Keys that may change between two lives of a run: its numbers up to now do not depend on them."""
 
 
@@ -54,11 +58,12 @@ def resume(
     view: View | None = None,
     stop: threading.Event | None = None,
     trackers: Sequence[Tracker] = (),
+    say: Callable[[str], None] = lambda line: None,
 ) -> Result:
     """Go on with a run that was stopped or killed; the result is that of a run that never was.
 
     `until` and `iterations` give it a later end, which a finished run may have too. Nothing else of the
-    scenario can change but the number of workers.
+    scenario can change but the number of workers. `say` is told from where the run goes on.
     """
     started = time.perf_counter()
     path = Path(folder)
@@ -66,7 +71,7 @@ def resume(
     changed = {"stop.until_s": until, "stop.iterations": iterations, "execution.workers": workers}
     scenario = recorded.replace(set={key: value for key, value in changed.items() if value is not None})
     scenario = dataclasses.replace(scenario, stop=_limits(recorded, scenario, until, iterations))
-    return go_on(path, scenario, started, view, stop, tracking.checked(trackers))
+    return go_on(path, scenario, started, view, stop, tracking.checked(trackers), say)
 
 
 def again(
@@ -76,6 +81,7 @@ def again(
     view: View | None = None,
     stop: threading.Event | None = None,
     trackers: Sequence[Tracker] = (),
+    say: Callable[[str], None] = lambda line: None,
 ) -> Result:
     """Start the scenario in this folder, or go on with it there; a finished run is left as it is."""
     started = time.perf_counter()
@@ -89,7 +95,7 @@ def again(
     facts = _facts(out)
     if facts.get("status") == "finished":
         return Result(out, {"folder": str(out), **facts})
-    return go_on(out, recorded, started, view, stop, tracking.checked(trackers))
+    return go_on(out, recorded, started, view, stop, tracking.checked(trackers), say)
 
 
 def go_on(
@@ -99,6 +105,7 @@ def go_on(
     view: View | None = None,
     stop: threading.Event | None = None,
     trackers: Sequence[Tracker] = (),
+    say: Callable[[str], None] = lambda line: None,
 ) -> Result:
     """Go on with the run in a folder, as this scenario says, which must be the recorded one but for its end."""
     recorded = scenario_of(folder)
@@ -107,6 +114,8 @@ def go_on(
     train = facts.get("kind", "run") == "run" and scenario.execution.executor != "stub"
     _check_end(folder, facts, recorded, scenario)
     stopped = left(folder)
+    for line in _said(stopped):
+        say(line)
     prepared = prepare(scenario, train)
     if stopped.checkpoint:
         _check(stopped.checkpoint.state, prepared)
@@ -135,6 +144,15 @@ def left(folder: Path) -> Stopped:
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"the run {str(folder)!r} cannot go on: {error}") from error
     return Stopped(folder, checkpoint, metrics, damaged)
+
+
+def _said(stopped: Stopped) -> list[str]:
+    """From where the run goes on, and what is wrong with newer checkpoints."""
+    lines = [f"passed over: {note}" for note in stopped.notes]
+    if stopped.checkpoint is None:
+        return [*lines, f"{stopped.folder} has no checkpoint: the run begins anew"]
+    state = stopped.checkpoint.state
+    return [*lines, f"going on from simulated {duration(state.time_s)}, iteration {state.iteration:,}"]
 
 
 def _facts(folder: Path) -> dict[str, Any]:

@@ -39,11 +39,7 @@ class Continuity:
     def poll(self) -> None:
         """End the replay, or write a checkpoint, if it is time to."""
         clock = self._federation.clock
-        if clock.ticks == self._at:
-            self._at = None
-            self._go_live()
-            if self.saving:
-                self.saving.begin(clock.now, self._federation.iteration)
+        self._arrive()
         self._mark()
         if self.saving and not self.replaying and self.saving.due(clock.now, self._federation.iteration):
             self.saving.save()
@@ -55,12 +51,21 @@ class Continuity:
 
     def ended(self) -> None:
         """Write a checkpoint of the end: a run with a new limit can go on from here."""
+        self._arrive()
         if self.replaying:
             raise InputError("the run ends before its checkpoint: give a later --until, or more --iterations")
         self._over = True
         self._mark()
         if self.saving:
             self.saving.save()
+
+    def _arrive(self) -> None:
+        """End the replay, if it has come to the checkpoint."""
+        if self._federation.clock.ticks == self._at:
+            self._at = None
+            self._go_live()
+            if self.saving:
+                self.saving.begin(self._federation.clock.now, self._federation.iteration)
 
     def _mark(self) -> None:
         self._door.tidy()

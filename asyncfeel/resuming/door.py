@@ -16,6 +16,7 @@ from asyncfeel.jobs import Broadcast, Gathered, Job, Model, Probe, Update
 from asyncfeel.learning.metrics import Metrics
 from asyncfeel.resuming.held import ABSENT, Shelf, value_of
 from asyncfeel.resuming.journal import Journal
+from asyncfeel.resuming.waiting import twice
 
 
 class Tester(Protocol):
@@ -33,8 +34,11 @@ class Tester(Protocol):
 class Door:
     """Hands jobs, broadcasts and evaluations to an executor, now or after a replay."""
 
-    def __init__(self, executor: Any, shelf: Shelf, journal: Journal) -> None:
+    def __init__(self, executor: Any, shelf: Shelf, journal: Journal, limit_s: float | None = None) -> None:
+        """A result that takes longer than the limit, in real seconds, is asked for once more, and then given up."""
         self._executor = executor
+        self.limit_s = limit_s
+        self.hung = False
         self._shelf = shelf
         self._journal = journal
         self._parcels: WeakValueDictionary[int, Parcel] = WeakValueDictionary()
@@ -71,8 +75,9 @@ class Door:
         return measured
 
     def close(self) -> None:
-        """Free what the executor holds."""
-        self._executor.close()
+        """Free what the executor holds, unless that would mean to wait for a worker that hangs."""
+        if not self.hung:
+            self._executor.close()
 
     def tidy(self) -> None:
         """Forget the jobs whose results have been taken: no checkpoint will ask for their models any more."""
@@ -170,11 +175,18 @@ class Parcel:
             raise RuntimeError("the result of a job is taken twice")
         if self._door.replaying:
             return self._door.imagined(self, self._work)
-        if self._inner is None:
-            self.start()
-        assert self._inner is not None
-        found = yield from self._inner.__await__()
+        found = yield from self._arrived(self._work).__await__()
         return self._door.taken(self, found)
+
+    async def _arrived(self, work: Job | Broadcast) -> Any:
+        first = self._inner or self._door.hand_over(work)
+        return await twice(first, lambda: self._door.hand_over(work), _named(work), self._door.limit_s)
+
+
+def _named(work: Job | Broadcast) -> str:
+    if isinstance(work, Job):
+        return f"job {work.number} of client {work.client}"
+    return f"a broadcast to {len(work)} clients, the first of them {work.clients[0]},"
 
 
 class Ended:

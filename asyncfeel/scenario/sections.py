@@ -141,6 +141,9 @@ class Execution:
     ray_address: str | None = option(
         None, "executor ray: auto or HOST:PORT of a cluster that this machine is part of; left out: a local one"
     )
+    timeout_s: float | None = option(
+        None, "real seconds that one result may take; then it is tried again, and then the run ends", above=0
+    )
     compile: bool = option(
         False, "compile the model of each worker with torch.compile (threads and serial); takes a while at the start"
     )
