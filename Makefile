@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: run test lint types format docs docs-parts bench bench-peers clean
+.PHONY: run test lint types format docs docs-parts bench bench-peers chaos clean
 
 run: $(READY)
 	$(BIN)/asyncfeel run --topology ring --psi inverse
@@ -46,6 +46,10 @@ bench: $(READY)
 bench-peers: $(READY)
 	$(BIN)/python benchmarks/peers/compare.py --data $(DATA)/mnist.npz \
 		--json benchmarks/results/peers.json --markdown benchmarks/results/peers.md
+
+# Kills a hundred runs at random moments, lets them go on, and compares them with one that never stopped.
+chaos: $(READY)
+	$(BIN)/python tests/resuming/chaos.py --runs $(or $(RUNS),100)
 
 clean:
 	rm -rf .venv build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis site
