@@ -96,7 +96,7 @@ def report() -> None:
     draw_speed(speeds)
     draw_plan(plans)
     lines = ["# What the benchmarks measured", "", f"By `make bench` on {kept['machine']}.", "", "## Training", ""]
-    lines += [speed.table(speeds), "", "![Speed](speed.png)", "", "## Plans", ""]
+    lines += [speed.table(speeds), "", *speed.overheads(speeds), "", "![Speed](speed.png)", "", "## Plans", ""]
     lines += [*plan_table(plans), "", "![Plans](plan.png)", "", "## Start-up", "", *startup.table(starts)]
     (RESULTS / "results.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))

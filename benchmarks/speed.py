@@ -3,7 +3,8 @@
 Run it with `python benchmarks/speed.py [--data FOLDER] [--repeat 5] [--json FILE]`. The world is that of the
 preset quick (30 clients, 6 servers on a ring, speeds that differ by ten) with the workload as its task; FOLDER has
 mnist.npz and cifar10.npz, and without it images are random. Speeds are client steps per second of training, from
-the run's manifest; the share of overhead is what a run takes beyond the seconds in which its executor had work.
+the run's manifest; the share of overhead is what a run takes beyond the seconds in which its executor had work. Runs
+write checkpoints as they do by default; one at the end is always among them.
 """
 
 import argparse
@@ -42,6 +43,7 @@ def run(workload: str, executor: str, data: Path | None) -> dict[str, float | st
     return {
         "steps_per_s": manifest["steps"] / wall["training_s"],
         "overhead": (wall["training_s"] + wall["evaluation_s"]) / wall["busy_s"] - 1,
+        "checkpoints": wall["checkpoints_s"] / (wall["training_s"] + wall["evaluation_s"]),
         "executor": manifest["executor"],
     }
 
@@ -77,7 +79,7 @@ def _output(command: list[str]) -> str:
 def measure(workload: str, data: Path | None, repeat: int) -> dict[str, Any]:
     """Everything about one workload, tried in turns."""
     tries: dict[str, list[float]] = {}
-    chosen, overheads = "", []
+    chosen, overheads, checkpoints = "", [], []
     for _ in range(repeat):
         for threads in (1, 2):
             tries.setdefault(f"plain loop, {threads} thread{'s' * (threads > 1)}", []).append(plain(workload, threads))
@@ -87,13 +89,15 @@ def measure(workload: str, data: Path | None, repeat: int) -> dict[str, Any]:
             if executor == "auto":
                 chosen = str(found["executor"])
                 overheads.append(float(found["overhead"]))
+                checkpoints.append(float(found["checkpoints"]))
     medians = {who: statistics.median(values) for who, values in tries.items()}
     best = max(value for who, value in medians.items() if who.startswith("plain"))
     rows = {
         who: {"median": medians[who], "least": min(values), "most": max(values), "ratio": medians[who] / best}
         for who, values in tries.items()
     }
-    return {"rows": rows, "auto": chosen, "overhead": statistics.median(overheads)}
+    shares = {"overhead": statistics.median(overheads), "checkpoints": statistics.median(checkpoints)}
+    return {"rows": rows, "auto": chosen, **shares}
 
 
 def table(results: dict[str, Any]) -> str:
@@ -109,9 +113,11 @@ def table(results: dict[str, Any]) -> str:
 
 
 def overheads(results: dict[str, Any]) -> list[str]:
-    """How much longer runs take than their executors have work, a line for each workload."""
+    """How much longer runs take than their executors have work, and what checkpoints take of it, by workload."""
     return [
-        f"{name}: a run takes {one['overhead']:.1%} longer than its executor has work" for name, one in results.items()
+        f"- {name}: a run takes {one['overhead']:.1%} longer than its executor has work, and its checkpoints "
+        f"{one['checkpoints']:.1%} of its time"
+        for name, one in results.items()
     ]
 
 
