@@ -195,6 +195,28 @@ def timeline(
         print(f"wrote {done.path}: {done.slices} slices, {done.flows} arrows; open it at https://ui.perfetto.dev")
 
 
+@app.command()
+def verify(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, finished or still running.")],
+    retrain: Annotated[bool, option("Train again too, and compare the models.", "--retrain")] = False,
+    json_: Json = False,
+) -> None:
+    """Check a run folder: derive the schedule again, and compare every row, count and digest."""
+    with reported(), interruptible() as stop:
+        from asyncfeel.verify import command, summary
+
+        verdicts = [command.verify(folder, retrain, stop) for folder in runs]
+        if json_:
+            print(json.dumps({"ok": not command.code(verdicts), "runs": [one.table() for one in verdicts]}))
+        for verdict in verdicts:
+            if not json_:
+                summary.show(Console(), verdict)
+            if verdict.unreadable:
+                print(f"error: {verdict.unreadable}", file=sys.stderr)
+    if command.code(verdicts):
+        raise typer.Exit(command.code(verdicts))
+
+
 def execute(arguments: dict[str, Any], train: bool) -> None:
     """Run or plan what the flags describe, and show it as they ask."""
     with reported(), interruptible() as stop:

@@ -7,7 +7,7 @@ from typing import Any
 
 from asyncfeel.errors import InputError
 from asyncfeel.recording import rows
-from asyncfeel.recording.manifest import Manifest
+from asyncfeel.recording.manifest import Manifest, fingerprint
 from asyncfeel.recording.servers import ServerRows
 from asyncfeel.recording.tables import Table
 from asyncfeel.theory import mixing
@@ -31,6 +31,11 @@ class RunFolder:
             clients.append(some)
         clients.close()
         self._world = hashlib.sha256(graph.encode()).hexdigest() + clients.digest
+        written = {"config.toml": config.encode(), "topology.json": graph.encode()}
+        digests = {name: hashlib.sha256(data).hexdigest() for name, data in written.items()}
+        digests["clients.csv"] = clients.digest
+        self._files = {name: fingerprint(path / name, digest) for name, digest in digests.items()}
+        self.manifest.note({"files": self._files})
         self._iterations = Table(path, "iterations")
         self._by_client = bool(facts["by_client"])
         self._staleness = Table(path, "staleness", ["client"] if self._by_client else [])
@@ -70,10 +75,19 @@ class RunFolder:
         }
 
     def close(self) -> None:
-        """Close every file."""
-        for table in (self._iterations, self._staleness, self._mixing, self.metrics, self.servers):
+        """Close every file, and have what was written noted in the manifest."""
+        tables = {
+            "iterations.csv": self._iterations,
+            "staleness.csv": self._staleness,
+            "mixing.csv": self._mixing,
+            "metrics.csv": self.metrics,
+            "servers.csv": self.servers,
+        }
+        for name, table in tables.items():
             if table:
                 table.close()
+                self._files[name] = fingerprint(self.path / name, table.digest)
+        self.manifest.note({"files": self._files})
 
 
 def create(out: Path | None, name: str) -> Path:

@@ -35,6 +35,11 @@ class ServerRows:
         self._release(())
         self._table.close()
 
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the file so far."""
+        return self._table.digest
+
     def _release(self, tests: Sequence[Test]) -> None:
         if self._held is None:
             return

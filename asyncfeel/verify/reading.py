@@ -1,0 +1,86 @@
+"""Rows of a table as numbers, one after the other, each checked for what its column can hold."""
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from asyncfeel.recording.tables import WHOLE
+from asyncfeel.verify.files import LONGEST, lines
+from asyncfeel.verify.findings import clipped
+
+Row = dict[str, float]
+DIGITS = 15
+"""The digits of a whole number beyond which it cannot be a count."""
+
+
+class Malformed(Exception):
+    """A row that is no row of its table."""
+
+
+class Rows:
+    """The rows of a CSV file, with a look at the next one; a torn last row is left out where it may be one."""
+
+    def __init__(self, path: Path, columns: Sequence[str], torn: bool) -> None:
+        self.name = path.name
+        self.row = 0
+        """The number of the row that was taken last."""
+        self._columns = columns
+        self._torn = torn
+        self._lines = self._complete(path)
+        self._next: Row | None = None
+        titles = next(self._lines, b"")
+        if titles.decode("utf-8", "replace") != ",".join(columns) and (titles or not torn):
+            raise Malformed(f"its titles are {clipped(titles)} instead of {','.join(columns)}")
+
+    def peek(self) -> Row | None:
+        """The next row, or nothing at the end."""
+        if self._next is None and (line := next(self._lines, None)) is not None:
+            self.row += 1
+            self._next = self._numbers(line)
+        return self._next
+
+    def take(self) -> Row | None:
+        """The next row, which is then gone."""
+        found = self.peek()
+        self._next = None
+        return found
+
+    def of(self, iteration: float) -> Iterator[Row]:
+        """The next rows, as long as they belong to this iteration."""
+        while (row := self.peek()) is not None and row["iteration"] == iteration:
+            self._next = None
+            yield row
+
+    def _complete(self, path: Path) -> Iterator[bytes]:
+        for line in lines(path):
+            if line.endswith(b"\n"):
+                yield line[:-1]
+            elif not self._torn or len(line) >= LONGEST:
+                raise Malformed(f"{clipped(line)} is not a whole row")
+
+    def _numbers(self, line: bytes) -> Row:
+        fields = line.split(b",")
+        if len(fields) != len(self._columns):
+            raise Malformed(f"{clipped(line)} has {len(fields)} fields instead of {len(self._columns)}")
+        return {column: _number(column, text) for column, text in zip(self._columns, fields, strict=True)}
+
+
+@lru_cache(maxsize=1 << 16)  # most rows repeat what the row before them had
+def _number(column: str, text: bytes) -> float:
+    if column in WHOLE:
+        if not text.isdigit() or len(text) > DIGITS:
+            raise Malformed(f"{column} is {clipped(text)}, which is no whole number")
+        return int(text)
+    try:
+        found = float(text)
+    except ValueError as error:
+        raise Malformed(f"{column} is {clipped(text)}, which is no number") from error
+    if repr(found).encode() != text:
+        raise Malformed(f"{column} is {clipped(text)}, where a run would write {found!r}")
+    return found
+
+
+def finite(row: Row) -> str | None:
+    """The first column that is not finite, or nothing."""
+    return next((name for name, value in row.items() if not math.isfinite(value)), None)

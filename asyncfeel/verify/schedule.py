@@ -1,0 +1,131 @@
+"""The schedule, derived again from config.toml without training and set against the files row by row."""
+
+import dataclasses
+import math
+from functools import partial
+
+from asyncfeel.errors import InputError
+from asyncfeel.learning.executors.stub import Stub
+from asyncfeel.prepare import Prepared, prepare
+from asyncfeel.recording import rows
+from asyncfeel.recording.tables import COLUMNS
+from asyncfeel.replay import drive
+from asyncfeel.streams import stream
+from asyncfeel.theory import mixing
+from asyncfeel.verify import world_files
+from asyncfeel.verify.against import Against
+from asyncfeel.verify.findings import Check
+from asyncfeel.verify.opening import Opened
+from asyncfeel.verify.totals import Totals
+from asyncfeel.world.clock import Clock
+from asyncfeel.world.federation import Federation
+from asyncfeel.world.records import Completion
+
+IDLE = 5_000_000
+"""The events without a completed iteration after which a scenario is taken for one that goes nowhere."""
+
+
+class Enough(Exception):
+    """There is nothing more to compare."""
+
+
+class Expected:
+    """Sets the rows of every iteration against the files, as an observer of the federation."""
+
+    def __init__(self, opened: Opened, servers: int, idle: int) -> None:
+        complete, rounding = opened.ended, bool(opened.elsewhere)
+        self._by_client = opened.by_client
+        self._rows = rows.StalenessRows(servers)
+        self._idle = self._left = idle
+        self.tables: dict[str, Against] = {}
+        for name in ("iterations", "staleness", *(() if self._by_client else ("mixing",))):
+            more = ("client",) if self._by_client and name == "staleness" else ()
+            path, check = opened.path / f"{name}.csv", Check(f"{name}.csv")
+            self.tables[name] = Against(check, path, (*COLUMNS[name], *more), complete, rounding)
+
+    def changing(self, federation: Federation) -> None:
+        """Nothing: what is recorded is the completed iteration."""
+
+    def completed(self, federation: Federation, completion: Completion) -> None:
+        """Compare the rows of an iteration."""
+        k, time_s = completion.iteration, completion.time_s
+        self._left = self._idle
+        for trigger in completion.triggers:
+            own = completion.staleness[trigger.server]
+            times = (k, time_s, trigger.server, trigger.started_s, trigger.deadline_s)
+            self.tables["iterations"].take(_line(*times, *trigger.spread, own))
+            if not self._by_client:
+                weights = completion.mixing.get(trigger.server, {trigger.server: 1.0})
+                text = self._rows.text(k, time_s, trigger.server, completion.staleness, weights)
+                self.tables["staleness"].take(text)
+        if self._by_client:
+            merged = (_line(k, time_s, 0, 0, one.staleness, one.weight, one.client) for one in completion.merged)
+            self.tables["staleness"].take("".join(merged))
+        else:
+            self.tables["mixing"].take("".join(_line(k, *entry) for entry in mixing.entries(completion.mixing)))
+
+    def poll(self) -> None:
+        """End the world when the files have ended or are known to differ, or when it goes nowhere."""
+        self._left -= 1
+        if self._left < 0:
+            raise InputError(f"after {self._idle} events no iteration was completed: config.toml is not that of a run")
+        if self.tables["iterations"].done and self.tables["staleness"].done:
+            raise Enough
+
+
+def derive(opened: Opened) -> list[Check]:
+    """Derive clients.csv, topology.json and the schedule again; a check for each file, and one of the totals."""
+    scenario = opened.scenario
+    if too_large := world_files.disagreement(opened.path, scenario):
+        return [too_large]
+    stop = scenario.stop
+    if opened.status == "interrupted" or (stop.patience and opened.trained):
+        limits = [limit for limit in (stop.iterations, opened.iterations) if limit is not None]
+        stop = dataclasses.replace(stop, patience=None, iterations=min(limits, default=None))
+    prepared = prepare(dataclasses.replace(scenario, stop=stop), train=False)
+    checks = world_files.compare(opened, *prepared.recorded)
+    if scenario.algorithm.options.get("deadline") == "adaptive":
+        adaptive = Check("schedule")
+        adaptive.skip("algorithm.deadline = 'adaptive': it follows from losses, so only --retrain can check it")
+        return [*checks, adaptive]
+    return checks + _live(opened, prepared)
+
+
+def _live(opened: Opened, prepared: Prepared) -> list[Check]:
+    scenario, layout = prepared.scenario, prepared.layout
+    expected = Expected(opened, layout.network.topology.servers, IDLE + 100 * len(layout.profiles))
+    observers: list[Expected | Totals] = [expected]
+    until_s = scenario.stop.until_s or math.inf
+    federation = Federation(
+        Clock(),
+        layout.network,
+        layout.profiles,
+        prepared.psi,
+        Stub(),
+        local_steps=scenario.training.local_steps,
+        iterations=scenario.stop.iterations,
+        observers=observers,
+        draw=partial(stream, scenario.seed, "algorithm"),
+        budget_s=until_s,
+        learning_rate=scenario.training.learning_rate,
+    )
+    prepared.algorithm.start(federation)
+    totals = Totals(federation, prepared)
+    observers.append(totals)
+    cut = False
+    try:
+        if scenario.stop.iterations != 0:  # a run that was interrupted before its first iteration
+            drive(federation.clock, until_s, expected.poll)
+    except Enough:
+        cut = True
+    for table in expected.tables.values():
+        table.close()
+    checks = [table.check for table in expected.tables.values()]
+    if opened.elsewhere:
+        for check in checks:
+            check.note = f"floats up to rounding: made with {opened.elsewhere}"
+    return checks + ([] if cut or not opened.ended else [totals.check(opened)])
+
+
+def _line(*fields: float) -> str:
+    return ",".join(map(repr, fields)) + "\n"

@@ -1,0 +1,174 @@
+"""The rows of a run by themselves: do they fit together, whatever program wrote them?
+
+Nothing is simulated here. iterations.csv, staleness.csv and mixing.csv are read side by side, an
+iteration at a time, and each row is checked against those before it and beside it.
+"""
+
+import math
+from collections.abc import Callable
+
+from asyncfeel.recording.tables import COLUMNS
+from asyncfeel.scenario import Scenario
+from asyncfeel.verify import counts, matrices
+from asyncfeel.verify.durations import durations
+from asyncfeel.verify.findings import Check
+from asyncfeel.verify.opening import Opened
+from asyncfeel.verify.promises import promise
+from asyncfeel.verify.reading import Malformed, Row, Rows, finite
+from asyncfeel.verify.world import World
+
+NEAR = 1e-9
+
+
+class Walk:
+    """Goes through the tables and remembers when each server broadcast last."""
+
+    def __init__(self, opened: Opened, scenario: Scenario, world: World) -> None:
+        self._opened, self._scenario, self._world = opened, scenario, world
+        self._servers = 1 if opened.by_client else world.servers
+        self._equations = durations(scenario, world)
+        self._fresh = scenario.algorithm.options.get("own_staleness") == "fresh"
+        self._broadcast_at = [0] * self._servers
+        self._completed_s = [0.0] * self._servers
+        self._now_s = 0.0
+        self._counted = counts.Counts(self._servers)
+        self.times = Check("times and steps")
+        self.staleness = Check("staleness")
+        self.matrices = Check("P_k", "entries")
+
+    def checks(self) -> list[Check]:
+        """Walk to the end of the tables, or to the first row that is none."""
+        tables: dict[str, Rows] = {}
+        try:
+            tables["iterations"] = self._open("iterations", self.times)
+            tables["staleness"] = self._open("staleness", self.staleness)
+            if not self._opened.by_client:
+                tables["mixing"] = self._open("mixing", self.matrices)
+            self._walk(**tables)
+        except Malformed as error:
+            self.times.differ(*_place(error))
+        found = [self.times, self.staleness, *([] if self._opened.by_client else [self.matrices])]
+        totals = counts.compare(self._opened, self._counted, self._world)
+        return [*found, totals] if totals and all(check.ok for check in found) else found
+
+    def _open(self, name: str, check: Check) -> Rows:
+        more = ("client",) if name == "staleness" and self._opened.by_client else ()
+        return Rows(self._opened.path / f"{name}.csv", (*COLUMNS[name], *more), torn=not self._opened.ended)
+
+    def _walk(self, iterations: Rows, staleness: Rows, mixing: Rows | None = None) -> None:
+        k = 0
+        while (row := iterations.peek()) is not None and not self.times.full:
+            if row["iteration"] != k:
+                self.times.compare(iterations.name, int(row["iteration"]), k, iterations.row, "iteration")
+                return
+            triggers = self._triggers(iterations, k)
+            if not self._opened.ended and iterations.peek() is None:
+                return  # what belongs to the newest iteration may not be written yet
+            if mixing is None:
+                self._merged(staleness, k, triggers[0])
+            else:
+                entries = matrices.take(self.matrices, mixing, k, self._world)
+                promised = promise(self._scenario.algorithm, len(triggers))
+                matrices.stochastic(self.matrices, k, entries, promised, self._world)
+                self._columns(staleness, k, triggers, entries)
+            self._close(k, triggers)
+            if self.staleness.full or self.matrices.full:
+                return
+            k += 1
+        if self._opened.ended and not self.times.full:
+            for table, check in ((staleness, self.staleness), (mixing, self.matrices)):
+                if table is not None and table.peek() is not None:
+                    check.differ(table.name, f"it goes on after the last of {k} iterations", table.row)
+
+    def _triggers(self, table: Rows, k: int) -> list[Row]:
+        """The rows of one iteration, each checked by itself and against those before."""
+        found: list[Row] = []
+        for row in table.of(k):
+            self.times.rows += 1
+
+            def wrong(column: str, expected: object, row: Row = row) -> None:
+                self.times.compare(table.name, row[column], expected, table.row, column)
+
+            if column := finite(row):
+                wrong(column, "a finite number")
+            least = found[-1]["server"] + 1 if found else 0
+            if not least <= row["server"] < self._servers:
+                raise Malformed(f"{table.name}: row {table.row} has server {row['server']}, which cannot come there")
+            self._check_times(row, found[0] if found else None, wrong)
+            if not self._opened.by_client:
+                own = 0 if self._fresh else k - self._broadcast_at[int(row["server"])]
+                if row["staleness"] != own:
+                    wrong("staleness", own)
+            found.append(row)
+            if self.times.full:
+                break
+        return found
+
+    def _check_times(self, row: Row, first: Row | None, wrong: Callable[[str, object], None]) -> None:
+        now_s, started_s = row["time_s"], row["started_s"]
+        if now_s < self._now_s or (first is not None and now_s != first["time_s"]):
+            wrong("time_s", f"at least {self._now_s}, and the same in one iteration")
+        if not self._opened.by_client and started_s != self._completed_s[int(row["server"])]:
+            wrong("started_s", self._completed_s[int(row["server"])])
+        if not 0 <= row["deadline_s"] <= (now_s - started_s) * (1 + NEAR) + NEAR or started_s < 0:
+            wrong("deadline_s", f"at most {now_s - started_s}, the time since started_s")
+        if not row["steps_min"] <= row["steps_mean"] <= row["steps_max"]:
+            wrong("steps_mean", f"between {row['steps_min']} and {row['steps_max']}")
+        if self._equations and (found := self._equations.wrong(row)):
+            wrong(found[0], found[2])
+
+    def _columns(self, table: Rows, k: int, triggers: list[Row], entries: matrices.Entries) -> None:
+        """D rows for each trigger: who is how stale, and the trigger's column of P_k."""
+        fresh = {int(one["server"]) for one in triggers} if self._fresh else set()
+        for trigger in triggers:
+            own, total = int(trigger["server"]), 0.0
+            for server in range(self._servers):
+                row = table.take()
+                stale = 0 if server in fresh else k - self._broadcast_at[server]
+                weight = entries.get((server, own), float(server == own))
+                expected = (k, trigger["time_s"], own, server, stale, weight)
+                self.staleness.rows += 1
+                if row is None:
+                    self.staleness.differ(table.name, f"it ends in iteration {k}, before server {server}", table.row)
+                    return
+                if tuple(row.values()) != expected:
+                    self._compare(table, row, expected)
+                total += row["weight"]
+                if self.staleness.full:
+                    return
+            if not math.isclose(total, 1.0, rel_tol=NEAR):
+                self.staleness.differ(table.name, f"the weights of iteration {k} sum to {total} instead of 1", table.row)
+
+    def _compare(self, table: Rows, row: Row, expected: tuple[float, ...]) -> None:
+        for (column, found), wanted in zip(row.items(), expected, strict=True):
+            if found != wanted:
+                self.staleness.compare(table.name, found, wanted, table.row, column)
+
+    def _merged(self, table: Rows, k: int, trigger: Row) -> None:
+        """A row for each client's result that a single server merged."""
+        stalest = 0.0
+        for row in table.of(k):
+            self.staleness.rows += 1
+            if (row["time_s"], row["trigger"], row["server"]) != (trigger["time_s"], 0, 0):
+                self.staleness.differ(table.name, f"it does not belong to iteration {k} of server 0", table.row)
+            if row["client"] >= self._world.clients or not 0 <= row["weight"] < math.inf or row["staleness"] > k:
+                self.staleness.differ(table.name, "no client can have this weight or staleness", table.row)
+            stalest = max(stalest, row["staleness"])
+            if self.staleness.full:
+                return
+        if stalest != trigger["staleness"]:
+            self.staleness.compare("iterations.csv", trigger["staleness"], stalest, None, f"staleness of {k}")
+
+    def _close(self, k: int, triggers: list[Row]) -> None:
+        for row in triggers:
+            server = int(row["server"])
+            self._broadcast_at[server], self._completed_s[server] = k + 1, row["time_s"]
+            self._counted.add(server, row)
+        self._counted.iterations = k + 1
+        self._now_s = triggers[0]["time_s"]
+
+
+def _place(error: Malformed) -> tuple[str, str]:
+    """The file that an error names, if it names one, and the rest."""
+    file, colon, rest = str(error).partition(".csv: ")
+    return (f"{file}.csv", rest) if colon else ("tables", str(error))
