@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -202,17 +203,21 @@ def verify(
     json_: Json = False,
 ) -> None:
     """Check a run folder: derive the schedule again, and compare every row, count and digest."""
-    with reported(), interruptible() as stop:
+    with reported(), interruptible() if retrain else nullcontext() as stop:
         from asyncfeel.verify import command, summary
 
-        verdicts = [command.verify(folder, retrain, stop) for folder in runs]
+        verdicts = []
+        for folder in runs:
+            verdicts.append(command.verify(folder, retrain, stop))
+            if not json_:
+                summary.show(Console(), verdicts[-1])
+            if verdicts[-1].unreadable:
+                print(f"error: {verdicts[-1].unreadable}", file=sys.stderr)
+            if stop is not None and stop.is_set():
+                print("interrupted: the training was not verified", file=sys.stderr)
+                raise typer.Exit(130)
         if json_:
             print(json.dumps({"ok": not command.code(verdicts), "runs": [one.table() for one in verdicts]}))
-        for verdict in verdicts:
-            if not json_:
-                summary.show(Console(), verdict)
-            if verdict.unreadable:
-                print(f"error: {verdict.unreadable}", file=sys.stderr)
     if command.code(verdicts):
         raise typer.Exit(command.code(verdicts))
 

@@ -17,14 +17,24 @@ class Against:
     """Compares the next lines of a file with those that are expected next."""
 
     def __init__(
-        self, check: Check, path: Path, columns: Sequence[str] = (), complete: bool = True, rounding: bool = False
+        self,
+        check: Check,
+        path: Path,
+        columns: Sequence[str] = (),
+        complete: bool = True,
+        rounding: bool = False,
+        growing: bool = False,
     ) -> None:
-        """A file that is not `complete` may end anywhere; with `rounding`, floats need not be equal to the bit."""
+        """A file that is not `complete` may end anywhere, and one that is `growing` may have more than is expected.
+
+        With `rounding`, floats need not be equal to the bit.
+        """
         self.check = check
         self.ended = not there(path)
         self._name = path.name
         self._columns = columns
         self._complete = complete
+        self._growing = growing
         self._rounding = rounding
         self._row = 0 if columns else 1
         self._file = None if self.ended else path.open("rb")
@@ -50,9 +60,9 @@ class Against:
                 self._line(self._file.readline(LONGEST), line)
 
     def close(self) -> None:
-        """Make sure that nothing is left, if the file should be complete."""
+        """Make sure that nothing is left, unless the file is growing."""
         if self._file is not None:
-            if self._complete and not self.done and (more := self._file.readline(LONGEST)):
+            if not self._growing and not self.done and (more := self._file.readline(LONGEST)):
                 self.check.compare(self._name, more, "the end of the file", self._row)
             self._file.close()
 

@@ -1,11 +1,11 @@
-"""The command `asyncfeel verify`: folders in, a verdict on each out."""
+"""The command `asyncfeel verify`: a folder in, a verdict on it out."""
 
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from asyncfeel.errors import AsyncFeelError, InputError
-from asyncfeel.verify import digests, files, model, opening
+from asyncfeel.verify import digests, files, memory, model, opening
 from asyncfeel.verify.findings import Check, Verdict
 from asyncfeel.verify.opening import Opened
 from asyncfeel.verify.reading import Malformed
@@ -14,12 +14,16 @@ from asyncfeel.verify.reading import Malformed
 def verify(folder: Path, retrain: bool = False, stop: threading.Event | None = None) -> Verdict:
     """Everything that can be checked about a run folder; it is never changed, whatever it holds."""
     try:
-        opened = opening.read(folder)
-        if isinstance(opened, bytes):
-            return Verdict(folder, "a manifest that is no JSON", [digests.seal(opened)])
-        return _verdict(opened, retrain, stop or threading.Event())
-    except (InputError, OSError, ValueError) as error:
-        return Verdict(folder, "", (), " ".join(str(error).split()))
+        with memory.bounded():
+            opened = opening.read(folder)
+            if isinstance(opened, bytes):
+                return Verdict(folder, "its manifest is no JSON", [digests.seal(opened)])
+            verdict = _verdict(opened)
+        if not retrain or verdict.code:
+            return verdict
+        return _with(verdict, "retrained", lambda: _retrained(opened, stop or threading.Event()))
+    except (InputError, OSError, ValueError, MemoryError) as error:
+        return Verdict(folder, "", (), " ".join(f"{error}".split()) or f"{str(folder)!r} takes too much memory")
 
 
 def code(verdicts: Sequence[Verdict]) -> int:
@@ -28,38 +32,36 @@ def code(verdicts: Sequence[Verdict]) -> int:
     return 1 if 1 in codes else max(codes, default=0)
 
 
-def _verdict(opened: Opened, retrain: bool, stop: threading.Event) -> Verdict:
+def _verdict(opened: Opened) -> Verdict:
     checks = [digests.seal(opened.data), digests.contents(opened)]
-    unreadable: list[str] = []
+    verdict = Verdict(opened.path, opened.about, checks)
     if not checks[0].ok or not digests.genuine(opened, "config.toml"):
         skipped = Check("schedule")
         skipped.skip("config.toml or manifest.json is not as the run left it, so nothing follows from them")
         return Verdict(opened.path, opened.about, [*checks, skipped])
-    checks += _guarded("schedule", unreadable, lambda: _schedule(opened))
-    checks += _guarded("rows", unreadable, lambda: _rows(opened))
+    verdict = _with(verdict, "schedule", lambda: _schedule(opened))
+    verdict = _with(verdict, "rows", lambda: _rows(opened))
     if opened.trained and opened.ended:
-        checks.append(model.check(opened.path / "model.safetensors"))
-    if retrain and all(check.ok for check in checks):
-        checks += _guarded("retrained", unreadable, lambda: _retrained(opened, stop))
-    return Verdict(opened.path, opened.about, checks, unreadable[0] if unreadable else None)
+        verdict = _with(verdict, "model", lambda: [model.check(opened.path / "model.safetensors")])
+    return verdict
 
 
-def _guarded(name: str, unreadable: list[str], work: Callable[[], list[Check]]) -> list[Check]:
-    """The checks; what cannot be checked because something is missing here is told apart from a difference."""
-    check = Check(name)
+def _with(verdict: Verdict, name: str, work: Callable[[], list[Check]]) -> Verdict:
+    """The verdict with more checks; what cannot be checked for want of something is told apart from a difference."""
+    check, unreadable = Check(name), verdict.unreadable
     try:
-        return work()
+        found = work()
     except InputError as error:
-        check.skip("it could not be derived")
-        unreadable.append(f"the {name} cannot be checked here: {error}")
-    except AsyncFeelError as error:
-        check.differ("config.toml", f"no run can follow from it: {error}")
-    except Malformed as error:
-        check.differ("tables", str(error))
-    except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
-        # A folder that nobody vouches for can hold numbers that no program foresees; it is then no run's.
-        check.differ("config.toml", f"no run can follow from it ({type(error).__name__}: {error})")
-    return [check]
+        check.skip("it could not be derived here")
+        found, unreadable = [check], unreadable or f"the {name} of {str(verdict.folder)!r} cannot be checked: {error}"
+    except (AsyncFeelError, Malformed) as error:
+        check.differ("tables" if isinstance(error, Malformed) else "config.toml", str(error))
+        found = [check]
+    except Exception as error:
+        # A folder that nobody vouches for can hold what no program foresees: it is then no run's.
+        check.differ("folder", f"no run leaves what is in it ({type(error).__name__}: {error})")
+        found = [check]
+    return Verdict(verdict.folder, verdict.about, [*verdict.checks, *found], unreadable)
 
 
 def _schedule(opened: Opened) -> list[Check]:

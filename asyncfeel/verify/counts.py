@@ -38,7 +38,7 @@ def compare(opened: Opened, counted: Counts, world: World) -> Check | None:
     """A check of the manifest's counts; nothing for a run that has none yet."""
     if not opened.ended:
         return None
-    check = Check("counts", "values")
+    check = Check("counts", "values", note="the manifest against the rows")
     _same(check, "iterations", opened.manifest.get("iterations"), counted.iterations)
     table = opened.manifest.get("servers")
     if not isinstance(table, list) or len(table) != counted.servers or not all(isinstance(one, dict) for one in table):

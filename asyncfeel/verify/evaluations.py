@@ -22,8 +22,8 @@ class Evaluations:
     def __init__(self, opened: Opened, scenario: Scenario, world: World) -> None:
         self._opened, self._grid = opened, scenario.evaluation
         self._servers = 0 if opened.by_client else world.servers
-        self.metrics = Check("evaluations")
-        self.servers = Check("servers.csv")
+        self.metrics = Check("metrics.csv", note="on the grid, of the right iterations, shares from 0 to 1")
+        self.servers = Check("servers.csv", note="a row per server and evaluation")
         self._completed, self._completed_s = 0, 0.0
         self._before = (0.0, 0.0)
         self._best = -math.inf

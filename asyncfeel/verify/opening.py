@@ -11,6 +11,7 @@ from asyncfeel.errors import InputError
 from asyncfeel.recording import manifest
 from asyncfeel.scenario import Scenario
 from asyncfeel.verify import files
+from asyncfeel.verify.findings import clipped
 
 LARGEST_CONFIG = 1 << 20
 """The bytes of a config.toml beyond which it is not read."""
@@ -85,7 +86,7 @@ class Opened:
     @property
     def about(self) -> str:
         """What it is, in a few words."""
-        return f"{self.manifest['kind']}, {self.status}: {self.manifest['algorithm']}"
+        return clipped(f"{self.manifest['kind']}, {self.status}: {self.manifest['algorithm']}")
 
 
 def read(path: Path) -> Opened | bytes:

@@ -21,6 +21,16 @@ SYMMETRIC = Promise(symmetric=True, non_negative=True, one_hop=True)
 BALANCED = Promise(keeps_shares=True, one_hop=True)
 
 
+def said(promise: Promise) -> str:
+    """What is promised, in words."""
+    words = {
+        "symmetric": promise.symmetric,
+        "non-negative": promise.non_negative,
+        "P mtil = mtil": promise.keeps_shares,
+    }
+    return ", ".join(["columns sum to 1", *(word for word, holds in words.items() if holds)])
+
+
 def promise(algorithm: Plugin, triggers: int) -> Promise:
     """What an iteration of so many servers promises; of a system of a user's own nothing is known."""
     kind, options = algorithm.kind, algorithm.options

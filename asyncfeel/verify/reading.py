@@ -31,7 +31,7 @@ class Rows:
         self._next: Row | None = None
         titles = next(self._lines, b"")
         if titles.decode("utf-8", "replace") != ",".join(columns) and (titles or not torn):
-            raise Malformed(f"its titles are {clipped(titles)} instead of {','.join(columns)}")
+            raise Malformed(f"{self.name}: its titles are {clipped(titles)} instead of {','.join(columns)}")
 
     def peek(self) -> Row | None:
         """The next row, or nothing at the end."""
@@ -57,27 +57,32 @@ class Rows:
             if line.endswith(b"\n"):
                 yield line[:-1]
             elif not self._torn or len(line) >= LONGEST:
-                raise Malformed(f"{clipped(line)} is not a whole row")
+                raise Malformed(f"{self.name} after row {self.row}: {clipped(line)} is not a whole row")
 
     def _numbers(self, line: bytes) -> Row:
         fields = line.split(b",")
         if len(fields) != len(self._columns):
-            raise Malformed(f"{clipped(line)} has {len(fields)} fields instead of {len(self._columns)}")
-        return {column: _number(column, text) for column, text in zip(self._columns, fields, strict=True)}
+            raise Malformed(
+                f"{self.name}, row {self.row}: {clipped(line)} has {len(fields)} fields instead of {len(self._columns)}"
+            )
+        try:
+            return {column: _number(column, text) for column, text in zip(self._columns, fields, strict=True)}
+        except ValueError as error:
+            raise Malformed(f"{self.name}, row {self.row}: {error}") from error
 
 
 @lru_cache(maxsize=1 << 16)  # most rows repeat what the row before them had
 def _number(column: str, text: bytes) -> float:
     if column in WHOLE:
         if not text.isdigit() or len(text) > DIGITS:
-            raise Malformed(f"{column} is {clipped(text)}, which is no whole number")
+            raise ValueError(f"{column} is {clipped(text)}, which is no whole number")
         return int(text)
     try:
         found = float(text)
     except ValueError as error:
-        raise Malformed(f"{column} is {clipped(text)}, which is no number") from error
+        raise ValueError(f"{column} is {clipped(text)}, which is no number") from error
     if repr(found).encode() != text:
-        raise Malformed(f"{column} is {clipped(text)}, where a run would write {found!r}")
+        raise ValueError(f"{column} is {clipped(text)}, where a run would write {found!r}")
     return found
 
 

@@ -25,6 +25,9 @@ IDLE = 5_000_000
 """The events without a completed iteration after which a scenario is taken for one that goes nowhere."""
 
 
+DERIVED = "derived again from config.toml"
+
+
 class Enough(Exception):
     """There is nothing more to compare."""
 
@@ -33,15 +36,16 @@ class Expected:
     """Sets the rows of every iteration against the files, as an observer of the federation."""
 
     def __init__(self, opened: Opened, servers: int, idle: int) -> None:
-        complete, rounding = opened.ended, bool(opened.elsewhere)
+        self._growing = opened.status == "running"
+        options = {"complete": opened.ended, "rounding": bool(opened.elsewhere), "growing": self._growing}
         self._by_client = opened.by_client
         self._rows = rows.StalenessRows(servers)
         self._idle = self._left = idle
         self.tables: dict[str, Against] = {}
         for name in ("iterations", "staleness", *(() if self._by_client else ("mixing",))):
             more = ("client",) if self._by_client and name == "staleness" else ()
-            path, check = opened.path / f"{name}.csv", Check(f"{name}.csv")
-            self.tables[name] = Against(check, path, (*COLUMNS[name], *more), complete, rounding)
+            check = Check(f"{name}.csv", note=DERIVED)
+            self.tables[name] = Against(check, opened.path / f"{name}.csv", (*COLUMNS[name], *more), **options)
 
     def changing(self, federation: Federation) -> None:
         """Nothing: what is recorded is the completed iteration."""
@@ -50,6 +54,8 @@ class Expected:
         """Compare the rows of an iteration."""
         k, time_s = completion.iteration, completion.time_s
         self._left = self._idle
+        short = [table for table in self.tables.values() if table.ended]
+        known = self.tables["staleness"].check.rows
         for trigger in completion.triggers:
             own = completion.staleness[trigger.server]
             times = (k, time_s, trigger.server, trigger.started_s, trigger.deadline_s)
@@ -63,6 +69,16 @@ class Expected:
             self.tables["staleness"].take("".join(merged))
         else:
             self.tables["mixing"].take("".join(_line(k, *entry) for entry in mixing.entries(completion.mixing)))
+        self._in_step(k, short, known)
+
+    def _in_step(self, k: int, short: list[Against], known: int) -> None:
+        """An iteration is written to one file after the other, so none may end long before another."""
+        staleness, iterations = self.tables["staleness"].check, self.tables["iterations"]
+        for table in short if not iterations.ended else []:
+            if table.check.ok:
+                table.check.differ(table.check.name, f"it ends before iteration {k}, which iterations.csv has")
+        if iterations.ended and staleness.rows > known and not self._growing:
+            iterations.check.differ("iterations.csv", f"it ends before iteration {k}, which staleness.csv has")
 
     def poll(self) -> None:
         """End the world when the files have ended or are known to differ, or when it goes nowhere."""
@@ -123,7 +139,7 @@ def _live(opened: Opened, prepared: Prepared) -> list[Check]:
     checks = [table.check for table in expected.tables.values()]
     if opened.elsewhere:
         for check in checks:
-            check.note = f"floats up to rounding: made with {opened.elsewhere}"
+            check.note = f"{DERIVED}, floats up to rounding: made with {opened.elsewhere}"
     return checks + ([] if cut or not opened.ended else [totals.check(opened)])
 
 

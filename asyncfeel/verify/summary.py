@@ -14,14 +14,15 @@ def show(console: Console, verdict: Verdict) -> None:
     """Print the table, the differences, and the verdict with the folder."""
     if not console.is_terminal:
         console = Console(file=console.file, width=PIPED)
-    if verdict.checks:
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        for name in ("check", "checked", "", "outcome", "note"):
-            table.add_column(name, justify="right" if name == "checked" else "left")
-        for check in verdict.checks:
-            counted = ("", "") if check.skipped else (f"{check.rows:,}", check.unit)
-            table.add_row(check.name, *counted, _outcome(check), Text(check.note))
-        console.print(table)
+    if not verdict.checks:
+        return  # what there is to say is an error
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("check", "checked", "", "outcome", "note"):
+        table.add_column(name, justify="right" if name == "checked" else "left")
+    for check in verdict.checks:
+        counted = ("", "") if check.skipped else (f"{check.rows:,}", check.unit)
+        table.add_row(check.name, *counted, _outcome(check), Text(check.note))
+    console.print(table)
     for check in verdict.checks:
         for difference in check.differences:
             console.print(Text(f"  {difference}"), soft_wrap=True)

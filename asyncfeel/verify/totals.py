@@ -33,8 +33,10 @@ class Totals:
 
     def check(self, opened: Opened) -> Check:
         """The manifest's facts and totals against those of the derived world."""
-        check = Check("totals", "values")
+        check = Check("totals", "values", note="the manifest against the derived run")
         wanted = self._facts(opened.trained) | self._counts(opened)
+        if opened.trained and opened.scenario.stop.patience:
+            check.note += "; why patience ended it there, only --retrain can tell"
         if opened.status == "finished":
             wanted |= self._at_the_end(opened)
         for name, value in strict(wanted).items():

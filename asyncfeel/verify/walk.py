@@ -13,7 +13,7 @@ from asyncfeel.verify import counts, matrices
 from asyncfeel.verify.durations import durations
 from asyncfeel.verify.findings import Check
 from asyncfeel.verify.opening import Opened
-from asyncfeel.verify.promises import promise
+from asyncfeel.verify.promises import promise, said
 from asyncfeel.verify.reading import Malformed, Row, Rows, finite
 from asyncfeel.verify.world import World
 
@@ -32,26 +32,23 @@ class Walk:
         self._completed_s = [0.0] * self._servers
         self._now_s = 0.0
         self._counted = counts.Counts(self._servers)
-        self.times = Check("times and steps")
-        self.staleness = Check("staleness")
-        self.matrices = Check("P_k", "entries")
+        equations = ", durations" if self._equations else ""
+        self.times = Check("iterations", note=f"order, times, own staleness, steps{equations}")
+        self.staleness = Check("staleness", note="since the last broadcast; weights sum to 1 and are those of P_k")
+        self.matrices = Check("P_k", "entries", note=said(promise(scenario.algorithm, 1)))
 
     def checks(self) -> list[Check]:
         """Walk to the end of the tables, or to the first row that is none."""
-        tables: dict[str, Rows] = {}
         try:
-            tables["iterations"] = self._open("iterations", self.times)
-            tables["staleness"] = self._open("staleness", self.staleness)
-            if not self._opened.by_client:
-                tables["mixing"] = self._open("mixing", self.matrices)
-            self._walk(**tables)
+            names = ("iterations", "staleness", *(() if self._opened.by_client else ("mixing",)))
+            self._walk(**{name: self._open(name) for name in names})
         except Malformed as error:
-            self.times.differ(*_place(error))
+            self.times.differ("tables", str(error))
         found = [self.times, self.staleness, *([] if self._opened.by_client else [self.matrices])]
         totals = counts.compare(self._opened, self._counted, self._world)
         return [*found, totals] if totals and all(check.ok for check in found) else found
 
-    def _open(self, name: str, check: Check) -> Rows:
+    def _open(self, name: str) -> Rows:
         more = ("client",) if name == "staleness" and self._opened.by_client else ()
         return Rows(self._opened.path / f"{name}.csv", (*COLUMNS[name], *more), torn=not self._opened.ended)
 
@@ -137,7 +134,9 @@ class Walk:
                 if self.staleness.full:
                     return
             if not math.isclose(total, 1.0, rel_tol=NEAR):
-                self.staleness.differ(table.name, f"the weights of iteration {k} sum to {total} instead of 1", table.row)
+                self.staleness.differ(
+                    table.name, f"the weights of iteration {k} sum to {total} instead of 1", table.row
+                )
 
     def _compare(self, table: Rows, row: Row, expected: tuple[float, ...]) -> None:
         for (column, found), wanted in zip(row.items(), expected, strict=True):
@@ -166,9 +165,3 @@ class Walk:
             self._counted.add(server, row)
         self._counted.iterations = k + 1
         self._now_s = triggers[0]["time_s"]
-
-
-def _place(error: Malformed) -> tuple[str, str]:
-    """The file that an error names, if it names one, and the rest."""
-    file, colon, rest = str(error).partition(".csv: ")
-    return (f"{file}.csv", rest) if colon else ("tables", str(error))

@@ -13,6 +13,8 @@ from asyncfeel.verify.opening import Opened
 from asyncfeel.world.profiles import Profiles
 from asyncfeel.world.topology import Topology
 
+DERIVED = "drawn again from config.toml"
+
 
 def disagreement(folder: Path, scenario: Scenario) -> Check | None:
     """A check that failed if config.toml has another number of clients than clients.csv has.
@@ -38,9 +40,11 @@ def disagreement(folder: Path, scenario: Scenario) -> Check | None:
 def compare(opened: Opened, topology: Topology, profiles: Profiles) -> list[Check]:
     """Both files against what is drawn."""
     rounding = bool(opened.elsewhere)
-    graph = Against(Check("topology.json", "lines"), opened.path / "topology.json")
+    graph = Against(Check("topology.json", "lines", note=DERIVED), opened.path / "topology.json")
     graph.take(json.dumps(topology.node_link(), indent=1) + "\n")
-    clients = Against(Check("clients.csv"), opened.path / "clients.csv", COLUMNS["clients"], True, rounding)
+    clients = Against(
+        Check("clients.csv", note=DERIVED), opened.path / "clients.csv", COLUMNS["clients"], True, rounding
+    )
     for some in rows.clients(profiles):
         clients.take(some)
     for one in (graph, clients):
