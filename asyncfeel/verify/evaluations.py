@@ -45,8 +45,8 @@ class Evaluations:
         while (upcoming := metrics.peek()) is not None and not self.metrics.full and not self.servers.full:
             row = upcoming
             metrics.take()
-            last = metrics.peek() is None and self._opened.status == "finished"
-            self._row(row, metrics.row - 1 if metrics.peek() is None else metrics.row - 2, iterations, last)
+            last = metrics.peek() is None
+            self._row(row, metrics.row - (1 if last else 2), iterations, last)
             if servers is not None and not self._distances(row, servers, last):
                 servers = None
         if servers is not None and self._opened.ended and servers.peek() is not None:
@@ -83,6 +83,8 @@ class Evaluations:
         """Where and of which iteration the evaluation at this place must be."""
         if self._grid.every_s is not None and self._grid.every_iterations is not None:
             return {}  # two grids at once: what is left is the order
+        if last and self._opened.status != "finished":
+            return {}  # the run may have been at its very end, which need not lie on the grid
         if last:
             end = {"iteration": self._opened.iterations, "time_s": self._opened.manifest.get("time_s")}
             missing = self._grid.every_s is not None and place * self._grid.every_s < row["time_s"]

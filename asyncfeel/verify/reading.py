@@ -4,12 +4,15 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import BinaryIO
 
 from asyncfeel.recording.tables import WHOLE
-from asyncfeel.verify.files import LONGEST, lines
+from asyncfeel.verify.files import LONGEST
 from asyncfeel.verify.findings import clipped
 
 Row = dict[str, float]
+WRITTEN = b"0123456789.,+-einaf"
+"""All that a number can be written with; some are `nan` or `inf`."""
 DIGITS = 15
 """The digits of a whole number beyond which it cannot be a count."""
 
@@ -27,6 +30,7 @@ class Rows:
         """The number of the row that was taken last."""
         self._columns = columns
         self._torn = torn
+        self._file: BinaryIO
         self._lines = self._complete(path)
         self._next: Row | None = None
         titles = next(self._lines, b"")
@@ -46,6 +50,17 @@ class Rows:
         self._next = None
         return found
 
+    def skip(self, text: bytes, count: int) -> bool:
+        """Whether the next rows are so many, with this very text; they are then gone."""
+        if self._next is not None or self._file.closed:
+            return False
+        start = self._file.tell()
+        if self._file.read(len(text)) != text:
+            self._file.seek(start)
+            return False
+        self.row += count
+        return True
+
     def of(self, iteration: float) -> Iterator[Row]:
         """The next rows, as long as they belong to this iteration."""
         while (row := self.peek()) is not None and row["iteration"] == iteration:
@@ -53,11 +68,17 @@ class Rows:
             yield row
 
     def _complete(self, path: Path) -> Iterator[bytes]:
-        for line in lines(path):
-            if line.endswith(b"\n"):
-                yield line[:-1]
-            elif not self._torn or len(line) >= LONGEST:
-                raise Malformed(f"{self.name} after row {self.row}: {clipped(line)} is not a whole row")
+        with path.open("rb") as self._file:
+            while line := self._file.readline(LONGEST):
+                if line.endswith(b"\n"):
+                    yield line[:-1]
+                elif not self._torn or len(line) >= LONGEST or not self._begins(line):
+                    raise Malformed(f"{self.name} after row {self.row}: {clipped(line)} is not a whole row")
+
+    def _begins(self, line: bytes) -> bool:
+        """Whether the line can be the beginning of a row, or of the titles."""
+        titles = ",".join(self._columns).encode()
+        return not line.strip(WRITTEN) if self._file.tell() > len(line) else titles.startswith(line)
 
     def _numbers(self, line: bytes) -> Row:
         fields = line.split(b",")

@@ -134,8 +134,9 @@ def _live(opened: Opened, prepared: Prepared) -> list[Check]:
             drive(federation.clock, until_s, expected.poll)
     except Enough:
         cut = True
-    for table in expected.tables.values():
-        table.close()
+    finally:
+        for table in expected.tables.values():
+            table.close()
     checks = [table.check for table in expected.tables.values()]
     if opened.elsewhere:
         for check in checks:
