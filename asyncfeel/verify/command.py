@@ -10,6 +10,9 @@ from asyncfeel.verify.findings import Check, Verdict
 from asyncfeel.verify.opening import Opened
 from asyncfeel.verify.reading import Malformed
 
+LONGEST = 500
+"""How much is told of an error that a file may have worded."""
+
 
 def verify(folder: Path, retrain: bool = False, stop: threading.Event | None = None) -> Verdict:
     """Everything that can be checked about a run folder; it is never changed, whatever it holds."""
@@ -17,13 +20,15 @@ def verify(folder: Path, retrain: bool = False, stop: threading.Event | None = N
         with memory.bounded():
             opened = opening.read(folder)
             if isinstance(opened, bytes):
-                return Verdict(folder, "its manifest is no JSON", [digests.seal(opened)])
+                broken = digests.seal(opened)
+                broken.differ("manifest.json", "it is not the manifest of a run any more")
+                return Verdict(folder, "", [broken])
             verdict = _verdict(opened)
         if not retrain or verdict.code:
             return verdict
         return _with(verdict, "retrained", lambda: _retrained(opened, stop or threading.Event()))
     except (InputError, OSError, ValueError, MemoryError) as error:
-        return Verdict(folder, "", (), " ".join(f"{error}".split()) or f"{str(folder)!r} takes too much memory")
+        return Verdict(folder, "", (), _sentence(error) or f"{str(folder)!r} takes too much memory")
 
 
 def code(verdicts: Sequence[Verdict]) -> int:
@@ -53,15 +58,20 @@ def _with(verdict: Verdict, name: str, work: Callable[[], list[Check]]) -> Verdi
         found = work()
     except InputError as error:
         check.skip("it could not be derived here")
-        found, unreadable = [check], unreadable or f"the {name} of {str(verdict.folder)!r} cannot be checked: {error}"
+        found, unreadable = [check], unreadable or _sentence(error)
     except (AsyncFeelError, Malformed) as error:
-        check.differ("tables" if isinstance(error, Malformed) else "config.toml", str(error))
+        check.differ("tables" if isinstance(error, Malformed) else "config.toml", _sentence(error))
         found = [check]
     except Exception as error:
         # A folder that nobody vouches for can hold what no program foresees: it is then no run's.
-        check.differ("folder", f"no run leaves what is in it ({type(error).__name__}: {error})")
+        check.differ("folder", f"no run leaves what is in it ({type(error).__name__}: {_sentence(error)})")
         found = [check]
     return Verdict(verdict.folder, verdict.about, [*verdict.checks, *found], unreadable)
+
+
+def _sentence(error: BaseException) -> str:
+    """What an error says, on one line of a bounded length."""
+    return " ".join(str(error).split())[:LONGEST]
 
 
 def _schedule(opened: Opened) -> list[Check]:

@@ -57,7 +57,7 @@ def stochastic(check: Check, iteration: int, entries: Entries, promise: Promise,
 
 
 def _shares(check: Check, iteration: int, entries: Entries, touched: set[int], world: World) -> None:
-    """P mtil = mtil (sections 2 and 3 of the specification of mixing): the data-weighted mean stays."""
+    """P mtil = mtil: the data-weighted mean of the models stays."""
     flow = {server: 0.0 if (server, server) in entries else float(world.shares[server]) for server in touched}
     for (source, target), weight in entries.items():
         flow[source] += weight * float(world.shares[target])

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from functools import partial
 
 from asyncfeel.errors import InputError
@@ -18,7 +19,7 @@ from asyncfeel.verify.findings import Check
 from asyncfeel.verify.opening import Opened
 from asyncfeel.verify.totals import Totals
 from asyncfeel.world.clock import Clock
-from asyncfeel.world.federation import Federation
+from asyncfeel.world.federation import Federation, Observer
 from asyncfeel.world.records import Completion
 
 IDLE = 5_000_000
@@ -108,30 +109,18 @@ def derive(opened: Opened) -> list[Check]:
 
 
 def _live(opened: Opened, prepared: Prepared) -> list[Check]:
-    scenario, layout = prepared.scenario, prepared.layout
-    expected = Expected(opened, layout.network.topology.servers, IDLE + 100 * len(layout.profiles))
-    observers: list[Expected | Totals] = [expected]
-    until_s = scenario.stop.until_s or math.inf
-    federation = Federation(
-        Clock(),
-        layout.network,
-        layout.profiles,
-        prepared.psi,
-        Stub(),
-        local_steps=scenario.training.local_steps,
-        iterations=scenario.stop.iterations,
-        observers=observers,
-        draw=partial(stream, scenario.seed, "algorithm"),
-        budget_s=until_s,
-        learning_rate=scenario.training.learning_rate,
-    )
+    """Live through the derived world and compare; without the totals if it was left before its end."""
+    scenario = prepared.scenario
+    observers: list[Expected | Totals] = []
+    federation = _federation(prepared, observers)
     prepared.algorithm.start(federation)
     totals = Totals(federation, prepared)
-    observers.append(totals)
+    expected = Expected(opened, len(federation.servers), IDLE + 100 * len(federation.profiles))
+    observers += [expected, totals]
     cut = False
     try:
         if scenario.stop.iterations != 0:  # a run that was interrupted before its first iteration
-            drive(federation.clock, until_s, expected.poll)
+            drive(federation.clock, federation.budget_s, expected.poll)
     except Enough:
         cut = True
     finally:
@@ -142,6 +131,24 @@ def _live(opened: Opened, prepared: Prepared) -> list[Check]:
         for check in checks:
             check.note = f"{DERIVED}, floats up to rounding: made with {opened.elsewhere}"
     return checks + ([] if cut or not opened.ended else [totals.check(opened)])
+
+
+def _federation(prepared: Prepared, observers: Sequence[Observer]) -> Federation:
+    """The federation of the run, with nobody to train."""
+    scenario, layout = prepared.scenario, prepared.layout
+    return Federation(
+        Clock(),
+        layout.network,
+        layout.profiles,
+        prepared.psi,
+        Stub(),
+        local_steps=scenario.training.local_steps,
+        iterations=scenario.stop.iterations,
+        observers=observers,
+        draw=partial(stream, scenario.seed, "algorithm"),
+        budget_s=scenario.stop.until_s or math.inf,
+        learning_rate=scenario.training.learning_rate,
+    )
 
 
 def _line(*fields: float) -> str:

@@ -27,6 +27,8 @@ class Walk:
         self._opened, self._scenario, self._world = opened, scenario, world
         self._servers = 1 if opened.by_client else world.servers
         self._equations = durations(scenario, world)
+        self._ruled = not opened.by_client and ":" not in scenario.algorithm.kind
+        """Whether the rules of clusters hold: a system of a user's own may have others."""
         self._fresh = scenario.algorithm.options.get("own_staleness") == "fresh"
         self._broadcast_at = [0] * self._servers
         self._completed_s = [0.0] * self._servers
@@ -44,6 +46,8 @@ class Walk:
             self._walk(**{name: self._open(name) for name in names})
         except Malformed as error:
             self.times.differ("tables", str(error))
+        if not self._ruled and not self._opened.by_client:
+            self.staleness.skip("a system of one's own has its own rules")
         found = [self.times, self.staleness, *([] if self._opened.by_client else [self.matrices])]
         totals = counts.compare(self._opened, self._counted, self._world)
         return [*found, totals] if totals and all(check.ok for check in found) else found
@@ -67,13 +71,15 @@ class Walk:
                 entries = matrices.take(self.matrices, mixing, k, self._world)
                 promised = promise(self._scenario.algorithm, len(triggers))
                 matrices.stochastic(self.matrices, k, entries, promised, self._world)
-                self._columns(staleness, k, triggers, entries)
+                if self._ruled:
+                    self._columns(staleness, k, triggers, entries)
             self._close(k, triggers)
             if self.staleness.full or self.matrices.full:
                 return
             k += 1
         if self._opened.ended and not self.times.full:
-            for table, check in ((staleness, self.staleness), (mixing, self.matrices)):
+            unread = staleness if self._ruled or mixing is None else None
+            for table, check in ((unread, self.staleness), (mixing, self.matrices)):
                 if table is not None and table.peek() is not None:
                     check.differ(table.name, f"it goes on after the last of {k} iterations", table.row)
 
@@ -92,7 +98,7 @@ class Walk:
             if not least <= row["server"] < self._servers:
                 raise Malformed(f"{table.name}: row {table.row} has server {row['server']}, which cannot come there")
             self._check_times(row, found[0] if found else None, wrong)
-            if not self._opened.by_client:
+            if self._ruled:
                 own = 0 if self._fresh else k - self._broadcast_at[int(row["server"])]
                 if row["staleness"] != own:
                     wrong("staleness", own)
@@ -105,7 +111,7 @@ class Walk:
         now_s, started_s = row["time_s"], row["started_s"]
         if now_s < self._now_s or (first is not None and now_s != first["time_s"]):
             wrong("time_s", f"at least {self._now_s}, and the same in one iteration")
-        if not self._opened.by_client and started_s != self._completed_s[int(row["server"])]:
+        if self._ruled and started_s != self._completed_s[int(row["server"])]:
             wrong("started_s", self._completed_s[int(row["server"])])
         if not 0 <= row["deadline_s"] <= (now_s - started_s) * (1 + NEAR) + NEAR or started_s < 0:
             wrong("deadline_s", f"at most {now_s - started_s}, the time since started_s")

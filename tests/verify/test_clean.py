@@ -2,10 +2,12 @@
 
 import json
 import shlex
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+import asyncfeel
 from asyncfeel import catalogue
 from asyncfeel.cli import app
 from asyncfeel.verify.command import verify
@@ -104,3 +106,14 @@ def test_patience_ends_where_the_manifest_says(tmp_path):
     verdict = verify(folder, retrain=True)
     assert verdict.code == 0
     assert any("patience" in check.note for check in verdict.checks)
+
+
+def test_a_system_of_ones_own_is_derived_again_and_promises_little(tmp_path):
+    example = Path(asyncfeel.__file__).parent.parent / "examples" / "custom_algorithm.py"
+    folder = make(tmp_path / "run", train=False, algorithm=f"{example}:RandomNeighbour")
+    verdict = verify(folder)
+    assert verdict.code == 0, verdict.table()
+    found = {check.name: check for check in verdict.checks}
+    assert found["iterations.csv"].rows == 12
+    assert found["P_k"].note == "columns sum to 1"
+    assert found["staleness"].skipped
