@@ -95,6 +95,8 @@ def derive(opened: Opened) -> list[Check]:
     scenario = opened.scenario
     if too_large := world_files.disagreement(opened.path, scenario):
         return [too_large]
+    if too_dense := world_files.too_many_links(scenario):
+        raise InputError(too_dense)
     stop = scenario.stop
     if opened.status == "interrupted" or (stop.patience and opened.trained):
         limits = [limit for limit in (stop.iterations, opened.iterations) if limit is not None]

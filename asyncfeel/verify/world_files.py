@@ -13,6 +13,7 @@ from asyncfeel.verify.opening import Opened
 from asyncfeel.world.profiles import Profiles
 from asyncfeel.world.topology import Topology
 
+MOST_LINKS = 20_000_000
 DERIVED = "drawn again from config.toml"
 
 
@@ -35,6 +36,18 @@ def disagreement(folder: Path, scenario: Scenario) -> Check | None:
         return None
     check.differ("clients.csv", f"its number of rows is not the {clients} of federation.clients in config.toml")
     return check
+
+
+def too_many_links(scenario: Scenario) -> str | None:
+    """Why the graph of a scenario is not drawn: a few words of config.toml can ask for more links than fit anywhere."""
+    topology, nodes = scenario.topology, scenario.federation.servers or 1
+    if scenario.algorithm.options.get("nodes") == "clients":
+        nodes = scenario.federation.clients
+    each = topology.options.get("degree", topology.options.get("near", 0))
+    pairs = nodes * nodes / 2 if topology.kind in ("complete", "random") else nodes * float(each) / 2
+    if pairs <= MOST_LINKS:
+        return None
+    return f"a graph {topology.kind!r} of {nodes} nodes has too many pairs to be drawn again, more than {MOST_LINKS}"
 
 
 def compare(opened: Opened, topology: Topology, profiles: Profiles) -> list[Check]:

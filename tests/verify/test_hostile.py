@@ -133,6 +133,18 @@ def test_a_scenario_that_asks_for_too_much(old, new, copied):
     ends(copied, 1, 2)
 
 
+@pytest.mark.parametrize("topology", ["complete", "random", "random-regular"])
+def test_a_graph_of_more_links_than_fit_anywhere_is_not_drawn(topology, copied):
+    count, path = 20_000, copied / "config.toml"
+    options = "degree = 19_999" if topology == "random-regular" else ""
+    text = path.read_text().replace("clients = 9", f"clients = {count}").replace("servers = 3", f"servers = {count}")
+    path.write_text(text.replace('kind = "ring"', f'kind = "{topology}"\n{options}'))
+    rows = "".join(f"{client},{client},5,1000000000.0\n" for client in range(count))
+    (copied / "clients.csv").write_text("client,server,samples,flops\n" + rows)
+    resealed(copied)
+    assert "too many pairs" in ends(copied, 1, 2).stderr
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_pipes_devices_and_folders_are_not_read(name, copied):
     (copied / name).unlink()
