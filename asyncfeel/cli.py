@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -245,6 +246,32 @@ def timeline(
         end_s = None if until is None else units.quantity("until_s", until)
         done = traces.write(folder, out, units.quantity("from_s", from_), end_s)
         print(f"wrote {done.path}: {done.slices} slices, {done.flows} arrows; open it at https://ui.perfetto.dev")
+
+
+@app.command()
+def verify(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, finished or still running.")],
+    retrain: Annotated[bool, option("Train again too, and compare the models.", "--retrain")] = False,
+    json_: Json = False,
+) -> None:
+    """Check a run folder: derive the schedule again, and compare every row, count and digest."""
+    with reported(), interruptible() if retrain else nullcontext() as stop:
+        from asyncfeel.verify import command, summary
+
+        verdicts = []
+        for folder in runs:
+            verdicts.append(command.verify(folder, retrain, stop))
+            if not json_:
+                summary.show(Console(), verdicts[-1])
+            if verdicts[-1].unreadable:
+                print(f"error: {verdicts[-1].unreadable}", file=sys.stderr)
+            if stop is not None and stop.is_set():
+                print("interrupted: the training was not verified", file=sys.stderr)
+                raise typer.Exit(130)
+        if json_:
+            print(json.dumps({"ok": not command.code(verdicts), "runs": [one.table() for one in verdicts]}))
+    if command.code(verdicts):
+        raise typer.Exit(command.code(verdicts))
 
 
 def execute(arguments: dict[str, Any], train: bool) -> None:

@@ -5,7 +5,7 @@ watching; that it is the same world is checked against every row of iterations.c
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -206,14 +206,14 @@ def _live(prepared: Prepared, recorder: Recorder, limit: int | None, end_s: floa
     )
     federation.traffic.watch = recorder
     prepared.algorithm.start(federation)
-    _drive(federation.clock, end_s)
+    drive(federation.clock, end_s)
     return len(federation.servers)
 
 
-def _drive(clock: Clock, end_s: float) -> None:
+def drive(clock: Clock, end_s: float, poll: Callable[[], None] = lambda: None) -> None:
     """Advance without an event loop: all results are ready, so nothing is ever awaited."""
     try:
-        clock.advance(end_s).send(None)
+        clock.advance(end_s, poll).send(None)
     except StopIteration:
         return
     raise InputError("the run cannot be replayed: its algorithm awaits real results")

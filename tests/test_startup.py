@@ -45,6 +45,11 @@ def test_no_torch(arguments, tmp_path):
     assert not imported(tmp_path, *arguments) & {"torch", "torchvision", "safetensors"}
 
 
+def test_verifying_a_plan_needs_no_torch(tmp_path):
+    imported(tmp_path, "plan", "--iterations", "5", *NUMBERS, "--out", "plan")
+    assert not imported(tmp_path, "verify", "plan") & {"torch", "torchvision", "safetensors"}
+
+
 @pytest.mark.parametrize("arguments", [("--help",), ("list",)], ids=" ".join)
 def test_help_and_lists_need_no_numbers(arguments, tmp_path):
     assert not imported(tmp_path, *arguments) & {"numpy", "networkx", "simpy"}

@@ -10,7 +10,7 @@ from asyncfeel.errors import InputError
 from asyncfeel.recording import rows
 from asyncfeel.recording.atomic import replace
 from asyncfeel.recording.lock import Lock
-from asyncfeel.recording.manifest import Manifest
+from asyncfeel.recording.manifest import Manifest, fingerprint
 from asyncfeel.recording.servers import ServerRows
 from asyncfeel.recording.tables import Table
 from asyncfeel.theory import mixing
@@ -41,10 +41,15 @@ class RunFolder:
             graph = json.dumps(topology.node_link(), indent=1) + "\n"
             replace(path / "topology.json", graph)
             self._open(topology.servers, profiles, facts, known)
+            written = {"config.toml": config, "topology.json": graph}
+            digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in written.items()}
+            self._world = digests["topology.json"] + self._clients.digest
+            digests["clients.csv"] = self._clients.digest
+            self._files = {name: fingerprint(path / name, digest) for name, digest in digests.items()}
+            self.manifest.note({"files": self._files})
         except BaseException:
             self.lock.release()
             raise
-        self._world = hashlib.sha256(graph.encode()).hexdigest() + self._clients.digest
 
     def _open(self, servers: int, profiles: Profiles, facts: dict[str, Any], known: Mapping[str, int] | None) -> None:
         def table(name: str, more: Sequence[str] = ()) -> Table:
@@ -113,11 +118,13 @@ class RunFolder:
         }
 
     def close(self) -> None:
-        """Close every table."""
+        """Close every table, and have what was written noted in the manifest."""
         if self.servers:
             self.servers.close()
-        for table in self._tables.values():
+        for name, table in self._tables.items():
             table.close()
+            self._files[f"{name}.csv"] = fingerprint(self.path / f"{name}.csv", table.digest)
+        self.manifest.note({"files": self._files})
 
 
 def create(out: Path | None, name: str) -> Path:

@@ -1,5 +1,6 @@
 """The manifest: who made a run, with what, how far it got, and its digests."""
 
+import hashlib
 import json
 import math
 import os
@@ -14,6 +15,8 @@ from typing import Any, Literal
 from asyncfeel.recording.atomic import replace
 
 Status = Literal["running", "finished", "interrupted", "failed"]
+SEAL = ',\n  "seal": "'
+"""How the last key of a manifest begins."""
 
 
 class Manifest:
@@ -43,8 +46,13 @@ class Manifest:
         self._data["wall"] = {**wall, "total_s": wall.get("setup_s", 0.0) + time.perf_counter() - self._started}
         self._write()
 
+    def note(self, facts: dict[str, Any]) -> None:
+        """Add facts that hold from now on."""
+        self._data |= facts
+        self._write()
+
     def _write(self) -> None:
-        replace(self._path, json.dumps(strict(self._data), indent=2) + "\n")
+        replace(self._path, sealed(json.dumps(strict(self._data), indent=2)))
 
 
 def _before(path: Path) -> dict[str, Any]:
@@ -54,6 +62,26 @@ def _before(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) and isinstance(found.get("resumed", []), list) else {}
+
+
+def sealed(text: str) -> str:
+    """The JSON object with a last key: the SHA-256 of all that stands before it."""
+    body = text.rstrip().removesuffix("}").rstrip()
+    return f'{body}{SEAL}{hashlib.sha256(body.encode()).hexdigest()}"\n}}\n'
+
+
+def seal(data: bytes) -> str | None:
+    """Whether the seal of a manifest's bytes is missing or broken, in words; nothing if it is whole."""
+    body, mark, rest = data.rpartition(SEAL.encode())
+    if not mark:
+        return "it has no seal"
+    whole = rest == f'{hashlib.sha256(body).hexdigest()}"\n}}\n'.encode()
+    return None if whole else "its seal is broken: it is not as the run left it"
+
+
+def fingerprint(path: Path, digest: str) -> dict[str, Any]:
+    """What is noted of a file: its size, and the SHA-256 of what was written to it."""
+    return {"bytes": path.stat().st_size if path.is_file() else None, "sha256": digest}
 
 
 def strict(value: Any) -> Any:
@@ -81,10 +109,15 @@ def read(folder: Path) -> dict[str, Any]:
     data: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     if not isinstance(data, dict) or not isinstance(data.get("machine", {}), dict):
         raise ValueError("it is not the manifest of a run")
-    here = data.get("machine", {}).get("host") == socket.gethostname()
-    if data.get("status") == "running" and here and not _alive(int(data.get("process", 0))):
+    if killed(data):
         data["status"] = "killed"
     return data
+
+
+def killed(data: dict[str, Any]) -> bool:
+    """Whether the manifest says that the run goes on, although its process on this machine is gone."""
+    here = data.get("machine", {}).get("host") == socket.gethostname()
+    return data.get("status") == "running" and here and not _alive(int(data.get("process", 0)))
 
 
 def _alive(process: int) -> bool:

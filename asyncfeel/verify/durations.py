@@ -1,0 +1,51 @@
+"""How long an iteration of asynchronous SD-FEEL lasts and how many steps fit, by the paper's equations (A11, A16)."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from asyncfeel.scenario import Scenario
+from asyncfeel.verify.reading import Row
+from asyncfeel.verify.world import World
+
+NEAR = 1e-9
+"""How far two durations may be apart, relatively: one was added up phase by phase."""
+
+
+@dataclass(frozen=True)
+class Durations:
+    """The equations, with the numbers of one run; it says what a row of iterations.csv has wrong."""
+
+    work: float
+    bits: float
+    down_s: float
+    up_s: float
+    exchange_bps: float
+    world: World
+
+    def wrong(self, row: Row) -> tuple[str, float, float] | None:
+        """The first column that does not follow from the others, with what it is and what it should be."""
+        server, deadline_s = int(row["server"]), row["deadline_s"]
+        steps = np.maximum(1, np.floor(deadline_s * self.world.flops[server] / self.work + 1e-9))
+        expected = {"steps_min": steps.min(), "steps_max": steps.max(), "steps_mean": steps.mean()}
+        rates = [self.exchange_bps if rate is None else rate for rate in self.world.neighbours[server].values()]
+        exchange_s = self.bits / min(rates) if rates else 0.0
+        expected["time_s"] = row["started_s"] + self.down_s + deadline_s + self.up_s + exchange_s
+        for column, value in expected.items():
+            if not math.isclose(row[column], value, rel_tol=NEAR):
+                return column, row[column], float(value)
+        return None
+
+
+def durations(scenario: Scenario, world: World) -> Durations | None:
+    """The equations for a scenario in which they are all there is; else nothing."""
+    work, network = scenario.work.flops_per_step, scenario.network
+    constant = scenario.drift.kind == scenario.fading.kind == "none"
+    if scenario.algorithm.kind != "async-sd-feel" or not constant:
+        return None
+    if isinstance(work, str) or isinstance(network.model_bits, str):
+        return None
+    bits = network.model_bits
+    down_s = bits / network.downlink_bps if network.downlink_bps else 0.0
+    return Durations(work, bits, down_s, bits / network.uplink_bps, network.exchange_bps, world)
