@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from asyncfeel.errors import AsyncFeelError, InputError
-from asyncfeel.verify import digests, files, memory, model, opening
+from asyncfeel.verify import checkpoints, digests, files, memory, model, opening
 from asyncfeel.verify.findings import Check, Verdict
 from asyncfeel.verify.opening import Opened
 from asyncfeel.verify.reading import Malformed
@@ -48,7 +48,7 @@ def _verdict(opened: Opened) -> Verdict:
     verdict = _with(verdict, "rows", lambda: _rows(opened))
     if opened.trained and opened.ended:
         verdict = _with(verdict, "model", lambda: [model.check(opened.path / "model.safetensors")])
-    return verdict
+    return _with(verdict, "checkpoints", lambda: checkpoints.check(opened.path))
 
 
 def _with(verdict: Verdict, name: str, work: Callable[[], list[Check]]) -> Verdict:
