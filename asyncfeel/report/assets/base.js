@@ -35,6 +35,10 @@ function ticks(low, high, wanted) {
   return found;
 }
 
+function hueOf(series, place) { return series.hue === null || series.hue === undefined ? place : series.hue; }
+function keyOf(series, place) { const hue = hueOf(series, place); return { text: series.name, colour: colour(hue), dashed: hue >= 8 }; }
+/* The first of 1, 2, 5, 10, 20, ... that is not smaller. */
+function roundUp(least) { for (let power = 1; ; power *= 10) for (const some of [1, 2, 5]) if (some * power >= least) return some * power; }
 function colour(index) { return "var(--c" + (index % 8) + ")"; }
 function dash(index) { return ["", "6 3", "2 3", "8 3 2 3"][Math.floor(index / 8) % 4]; }
 
@@ -66,7 +70,7 @@ function scale(from, to) {
 function axisX(f, x, range, label) {
   const { svg, area } = f;
   el(svg, "line", { class: "axis", x1: area.left, x2: area.right, y1: area.bottom, y2: area.bottom });
-  for (const value of ticks(range[0], range[1], (area.right - area.left) / 80)) {
+  for (const value of ticks(range[0], range[1], Math.max(2, (area.right - area.left) / 70))) {
     el(svg, "line", { class: "axis", x1: x(value), x2: x(value), y1: area.bottom, y2: area.bottom + 4 });
     el(svg, "text", { x: x(value), y: area.bottom + 16, "text-anchor": "middle" }, show(value));
   }
@@ -80,6 +84,10 @@ function axisY(f, y, range, label, percent) {
     const text = percent ? Number((100 * value).toPrecision(4)) + "%" : show(value);
     el(svg, "text", { x: area.left - 5, y: y(value) + 4, "text-anchor": "end" }, text);
   }
+  axisLabel(f, label);
+}
+
+function axisLabel({ svg, area }, label) {
   const middle = (area.top + area.bottom) / 2;
   el(svg, "text", { class: "label", x: 12, y: middle, "text-anchor": "middle", transform: `rotate(-90 12 ${middle})` }, label);
 }

@@ -1,0 +1,74 @@
+"""The second eigenvalue of mixings: how much of a disagreement they leave."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asyncfeel.report import thinning
+from asyncfeel.report.charts import Lines
+
+Entries = list[tuple[int, int, float]]
+"""The (source, target, weight) of a matrix that differ from the identity."""
+Floats = NDArray[np.float64]
+MOST_WORK = 3e8
+"""Eigenvalues of a matrix of size D cost some D**3; of more iterations than this allows, some are taken."""
+
+
+def chart(matrices: list[Entries], servers: int) -> tuple[Lines, str, list[str]]:
+    """|lambda_2| of single mixings and of as many in a row as there are servers; a sentence; and footnotes."""
+    count = len(matrices)
+    single = np.array([second(some, servers) for some in matrices])
+    every = max(1, round(count * servers**3 / MOST_WORK))
+    ends = np.arange(servers - 1, count, every)
+    sweeps = np.array([_modulus(_product(matrices[last - servers + 1 : last + 1], servers)) for last in ends])
+    lines = [thinning.line("one mixing", np.arange(count, dtype=np.float64), single)]
+    said = f"The second eigenvalue of a single mixing is {single.mean():.3f} in the mean"
+    if single.max() > 1 - 1e-9 and servers > 2:
+        said += " (it is 1 where a server took no part)"
+    if len(sweeps):
+        lines.append(thinning.line(f"{servers} mixings in a row", ends.astype(np.float64), sweeps))
+        said += f", and that of {servers} mixings in a row {sweeps.mean():.3f}"
+    notes = thinning.notes(count + len(sweeps), lines)
+    if every > 1:
+        notes.append(f"Of the products of {servers} mixings every {every}th is shown.")
+    return Lines("second eigenvalue", "iteration", "second eigenvalue |λ₂|", lines), f"{said}.", notes
+
+
+def dense(some: Entries, servers: int) -> Floats:
+    """The matrix P_k in full."""
+    matrix = np.eye(servers)
+    for source, target, weight in some:
+        matrix[source, target] = weight
+    return matrix
+
+
+def second(some: Entries, servers: int) -> float:
+    """The modulus of the second eigenvalue of P_k.
+
+    Servers that take no part have an eigenvalue 1 each, so the block of the others is enough.
+
+    >>> half = [(0, 0, 0.5), (0, 1, 0.5), (1, 0, 0.5), (1, 1, 0.5)]
+    >>> second([], 2), round(second(half, 2), 9), second(half, 3)
+    (1.0, 0.0, 1.0)
+    """
+    part = sorted({server for source, target, _ in some for server in (source, target)})
+    if len(part) < servers:
+        return 1.0 if servers > 1 else 0.0
+    return _modulus(dense(some, servers))
+
+
+def _modulus(matrix: Floats) -> float:
+    return float(np.sort(np.abs(np.linalg.eigvals(matrix)))[-2]) if len(matrix) > 1 else 0.0
+
+
+def _product(matrices: list[Entries], servers: int) -> Floats:
+    """P_k P_{k+1} ...: each factor changes only the columns of its targets."""
+    product = np.eye(servers)
+    for some in matrices:
+        if some:
+            source, target, weight = (np.array(column) for column in zip(*some, strict=True))
+            columns, place = np.unique(target, return_inverse=True)
+            factor = np.zeros((servers, len(columns)))
+            factor[columns, np.arange(len(columns))] = 1.0
+            factor[source, place] = weight
+            product[:, columns] = product @ factor
+    return product
