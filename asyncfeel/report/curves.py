@@ -78,7 +78,7 @@ def _charts(
     for column, title, percent in (("train_loss", "training loss", False), ("test_accuracy", "test accuracy", True)):
         made = [merged(one, axis, column) for one in groups]
         lines = [line for line, _ in made if not np.isnan(np.array(line.y, dtype=np.float64)).all()]
-        said += [note for _, some in made for note in some if note not in said]
+        said = list(dict.fromkeys([*said, *(note for _, some in made for note in some)]))
         if lines:
             charts.append(Lines(title, x_label, title, lines, percent=percent))
         else:
@@ -121,7 +121,8 @@ def _sentence(groups: Sequence[Group]) -> str:
         first, last, accuracy = (_mean(group, *which) for which in _SAID)
         whose = f"In {_end(group)}{_seeds(group)} "
         reached = "" if np.isnan(accuracy) else f", and the test accuracy reached {accuracy:.2%}"
-        return f"{whose}the training loss of {group.label} went from {first:.4g} to {last:.4g}{reached}."
+        loss = f"went from {first:.4g} to {last:.4g}" if np.isfinite(last) else "left the range of numbers"
+        return f"{whose}the training loss of {group.label} {loss}{reached}."
     more = f"; and {len(groups) - MOST_SAID} more series" if len(groups) > MOST_SAID else ""
     return "The last tests found: " + "; ".join(map(_reached, groups[:MOST_SAID])) + more + "."
 
@@ -129,7 +130,8 @@ def _sentence(groups: Sequence[Group]) -> str:
 def _reached(group: Group) -> str:
     _, loss, accuracy = (_mean(group, *which) for which in _SAID)
     said = "" if np.isnan(accuracy) else f"test accuracy {accuracy:.2%} and "
-    return f"{group.label}{_seeds(group)} at {_end(group)}, {said}training loss {loss:.4g}"
+    lost = f"training loss {loss:.4g}" if np.isfinite(loss) else "a training loss beyond all numbers"
+    return f"{group.label}{_seeds(group)} at {_end(group)}, {said}{lost}"
 
 
 def _mean(group: Group, column: str, place: int) -> float:

@@ -1,5 +1,7 @@
 """The second eigenvalue of mixings: how much of a disagreement they leave."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +21,7 @@ def chart(matrices: list[Entries], servers: int) -> tuple[Lines, str, list[str]]
     single = np.array([second(some, servers) for some in matrices])
     every = max(1, round(count * servers**3 / MOST_WORK))
     ends = np.arange(servers - 1, count, every)
-    sweeps = np.array([_modulus(_product(matrices[last - servers + 1 : last + 1], servers)) for last in ends])
+    sweeps = np.array([_modulus(product) for product in _products(matrices, servers, ends.tolist())])
     lines = [thinning.line("one mixing", np.arange(count, dtype=np.float64), single)]
     said = f"The second eigenvalue of a single mixing is {single.mean():.3f} in the mean"
     if single.max() > 1 - 1e-9 and servers > 2:
@@ -60,15 +62,23 @@ def _modulus(matrix: Floats) -> float:
     return float(np.sort(np.abs(np.linalg.eigvals(matrix)))[-2]) if len(matrix) > 1 else 0.0
 
 
-def _product(matrices: list[Entries], servers: int) -> Floats:
-    """P_k P_{k+1} ...: each factor changes only the columns of its targets."""
-    product = np.eye(servers)
-    for some in matrices:
-        if some:
-            source, target, weight = (np.array(column) for column in zip(*some, strict=True))
-            columns, place = np.unique(target, return_inverse=True)
-            factor = np.zeros((servers, len(columns)))
-            factor[columns, np.arange(len(columns))] = 1.0
-            factor[source, place] = weight
+def _products(matrices: list[Entries], servers: int, ends: list[int]) -> Iterator[Floats]:
+    """P_k P_{k+1} ... of as many mixings as there are servers, for each last one."""
+    ready: dict[int, tuple[NDArray[np.int64], Floats]] = {}
+    for last in ends:
+        window = range(last - servers + 1, last + 1)
+        ready = {k: ready[k] if k in ready else _factor(matrices[k], servers) for k in window}
+        product = np.eye(servers)
+        for columns, factor in ready.values():
             product[:, columns] = product @ factor
-    return product
+        yield product
+
+
+def _factor(some: Entries, servers: int) -> tuple[NDArray[np.int64], Floats]:
+    """The columns in which P_k differs from the identity, and these columns."""
+    columns = np.array(sorted({target for _, target, _ in some}), dtype=np.int64)
+    factor = np.eye(servers)[:, columns]
+    if some:
+        source, target, weight = zip(*some, strict=True)
+        factor[list(source), np.searchsorted(columns, target)] = weight
+    return columns, factor

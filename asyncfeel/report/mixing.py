@@ -67,7 +67,9 @@ def _apart(run: Run) -> str:
     if table is None or not len(table["time_s"]):
         return ""
     last = np.flatnonzero((table["time_s"] == table["time_s"][-1]) & (table["iteration"] == table["iteration"][-1]))
-    far = last[int(np.nanargmax(table["distance"][last]))] if np.isfinite(table["distance"][last]).any() else last[0]
+    if not np.isfinite(table["distance"][last]).all():
+        return "At the last test the distances between the servers' models are beyond all numbers."
+    far = last[int(table["distance"][last].argmax())]
     return (
         f"At the last test server {table['server'][far]} is the farthest from the global model, at a distance of "
         f"{table['distance'][far]:.4g}."

@@ -109,6 +109,7 @@ class Tab:
         self.call("Emulation.setDeviceMetricsOverride", **sizes)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
+        self.call("Page.bringToFront")
         self.call("Page.navigate", url=path.resolve().as_uri())
         browser.wait("Page.loadEventFired", self._session)
 
@@ -118,9 +119,13 @@ class Tab:
 
     def ask(self, script):
         """What a script in the page comes to, as plain values."""
-        answer = self.call("Runtime.evaluate", expression=script, returnByValue=True)
+        answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
+
+    def settle(self):
+        """Wait until the page has been painted, so that what follows from a scroll has happened."""
+        self.ask("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")
 
     def point(self, x, y, what="mouseMoved", **more):
         """Move the mouse, or press and release it, at a place of the window."""

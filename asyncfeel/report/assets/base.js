@@ -26,6 +26,8 @@ function show(value, percent) {
   return size >= 1e5 || size < 1e-3 ? value.toExponential(3) : String(Number(value.toPrecision(5)));
 }
 
+function tick(value) { return Math.abs(value) >= 1e6 ? value.toExponential().replace("e+", "e") : show(value); }
+
 function ticks(low, high, wanted) {
   const span = high - low || Math.abs(high) || 1;
   const rough = span / Math.max(1, wanted), power = Math.pow(10, Math.floor(Math.log10(rough)));
@@ -72,7 +74,7 @@ function axisX(f, x, range, label) {
   el(svg, "line", { class: "axis", x1: area.left, x2: area.right, y1: area.bottom, y2: area.bottom });
   for (const value of ticks(range[0], range[1], Math.max(2, (area.right - area.left) / 70))) {
     el(svg, "line", { class: "axis", x1: x(value), x2: x(value), y1: area.bottom, y2: area.bottom + 4 });
-    el(svg, "text", { x: x(value), y: area.bottom + 16, "text-anchor": "middle" }, show(value));
+    el(svg, "text", { x: x(value), y: area.bottom + 16, "text-anchor": "middle" }, tick(value));
   }
   el(svg, "text", { class: "label", x: (area.left + area.right) / 2, y: f.height - 6, "text-anchor": "middle" }, label);
 }
@@ -81,7 +83,7 @@ function axisY(f, y, range, label, percent) {
   const { svg, area } = f;
   for (const value of ticks(range[0], range[1], 5)) {
     el(svg, "line", { class: "grid", x1: area.left, x2: area.right, y1: y(value), y2: y(value) });
-    const text = percent ? Number((100 * value).toPrecision(4)) + "%" : show(value);
+    const text = percent ? Number((100 * value).toPrecision(4)) + "%" : tick(value);
     el(svg, "text", { x: area.left - 5, y: y(value) + 4, "text-anchor": "end" }, text);
   }
   axisLabel(f, label);

@@ -2,7 +2,7 @@
 /* The servers and their links: discs by data, lines by traffic. */
 function drawNetwork(box, chart, state) {
   const span = (axis) => Math.max(...chart.nodes.map((node) => node[axis])) - Math.min(...chart.nodes.map((node) => node[axis]));
-  const edge = 56, side = Math.min(340, (box.clientWidth || 560) - 2 * edge);
+  const edge = 60, side = Math.min(340, (box.clientWidth || 560) - 2 * edge);
   const f = frame(box, Math.round(side * Math.max(0.1, span("y")) + 2 * edge), 40, "topology of the servers"), { svg } = f;
   const x = scale([0, 1], [(f.width - side) / 2, (f.width + side) / 2]), y = scale([0, 1], [(f.height - side) / 2, (f.height + side) / 2]);
   const top = Math.max(1, ...chart.links.map((link) => link.times)), most = Math.max(...chart.nodes.map((node) => node.share));
@@ -23,10 +23,12 @@ function drawNetwork(box, chart, state) {
     if (!many) {
       el(svg, "text", { x: x(node.x), y: y(node.y) + 4, "text-anchor": "middle", class: "inside" }, String(n));
       const [right, down] = node.away, aside = Math.abs(right) > 0.4;
-      el(svg, "text", {
+      const label = el(svg, "text", {
         x: x(node.x) + right * (r + 7), y: y(node.y) + down * (r + (aside ? 8 : 13)) + 4, class: "below",
         "text-anchor": aside ? (right > 0 ? "start" : "end") : "middle",
       }, (node.name === String(n) ? "" : node.name + " ") + (100 * node.share).toFixed(1) + "%");
+      const { x: from, width } = label.getBBox(), out = Math.max(0, 2 - from) - Math.max(0, from + width + 2 - f.width);
+      if (out) label.setAttribute("x", Number(label.getAttribute("x")) + out);
     }
     things.push([disc, [`server ${node.name}`, `${show(node.share, true)} of the data`], x(node.x), y(node.y)]);
   });
