@@ -11,7 +11,7 @@ from asyncfeel.report.charts import Lines
 Entries = list[tuple[int, int, float]]
 """The (source, target, weight) of a matrix that differ from the identity."""
 Floats = NDArray[np.float64]
-MOST_WORK = 3e8
+MOST_WORK = 1.5e8
 """Eigenvalues of a matrix of size D cost some D**3; of more iterations than this allows, some are taken."""
 
 

@@ -58,7 +58,7 @@ def _unit(groups: Sequence[Group]) -> tuple[str, str]:
 def _frequencies(group: Group, values: NDArray[np.int64]) -> tuple[Bars, list[str]]:
     """How often each value occurred."""
     most = int(values.max())
-    width = -(-(most + 1) // MOST_BARS)
+    width = thinning.round_up((most + 1) / MOST_BARS)
     count = most // width + 1
     names = [str(n * width) if width == 1 else f"{n * width}-{(n + 1) * width - 1}" for n in range(count)]
     shares = np.bincount(values // width, minlength=count) / len(values)
@@ -151,7 +151,7 @@ def _of_clients(table: Columns) -> View:
 
 def _map(grid: NDArray[np.float64]) -> tuple[Heat, list[str]]:
     servers, iterations = grid.shape
-    tall, wide = (-(-size // most) for size, most in zip(grid.shape, MOST_CELLS, strict=True))
+    tall, wide = (thinning.round_up(size / most) for size, most in zip(grid.shape, MOST_CELLS, strict=True))
     rows, columns = range(0, servers, tall), range(0, iterations, wide)
     values = [[float(grid[row : row + tall, column : column + wide].max()) for column in columns] for row in rows]
     notes = [] if tall == wide == 1 else [f"A cell of the map is the largest of {tall} x {wide} values."]

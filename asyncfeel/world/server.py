@@ -56,6 +56,7 @@ class Server:
 
     @phase.setter
     def phase(self, phase: Phase) -> None:
+        """Turn to something else, and tell whoever watches."""
         self._phase = phase
         if self._devices.traffic.watch is not None:
             self._devices.traffic.watch.turned(self.number, phase, self._devices.clock.now)

@@ -31,7 +31,7 @@ function drawMatrices(box, chart, state) {
     for (let row = 0; row < chart.size; row++) values.push(Array.from({ length: chart.size }, (_, column) => (row === column ? 1 : 0)));
     for (const [row, column, value] of chart.entries[state.frame]) values[row][column] = value;
     const names = values.map((_, n) => String(n));
-    const tall = Math.max(7, Math.min(34, 340 / chart.size));
+    const tall = Math.min(34, (Math.min(480, body.clientWidth || 480) - 60) / chart.size);
     const f = frame(body, chart.size * tall + 52, 48, `${chart.title} of iteration ${name}`);
     const top = Math.max(1e-9, ...values.map((row) => Math.max(...row.map(Math.abs))));
     const cells = grid(f, values, top, names, names, chart, chart.size <= 10);

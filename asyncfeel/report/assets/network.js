@@ -16,10 +16,10 @@ function drawNetwork(box, chart, state) {
     const hit = el(svg, "line", { ...ends, class: "hit" });
     things.push([hit, [`link ${a.name} to ${b.name}`, `carried models ${show(link.times)} ${link.times === 1 ? "time" : "times"}`], px, py]);
   }
-  const room = many ? 6 : 18;
+  const room = many ? 5 : 18;
   chart.nodes.forEach((node, n) => {
     const r = 4 + (room - 4) * Math.sqrt(node.share / (most || 1));
-    const disc = el(svg, "circle", { cx: x(node.x), cy: y(node.y), r: Math.max(many ? 3 : 9, r).toFixed(2), class: "node" });
+    const disc = el(svg, "circle", { cx: x(node.x), cy: y(node.y), r: Math.max(many ? 2 : 9, many ? r - 2 : r).toFixed(2), class: "node" });
     if (!many) {
       el(svg, "text", { x: x(node.x), y: y(node.y) + 4, "text-anchor": "middle", class: "inside" }, String(n));
       const [right, down] = node.away, aside = Math.abs(right) > 0.4;

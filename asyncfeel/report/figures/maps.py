@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from asyncfeel.report.charts import Heat, Matrices
 from asyncfeel.report.figures import style
+from asyncfeel.report.thinning import round_up
 
 FEW = 8
 """Servers whose matrix has room for its numbers."""
@@ -47,7 +48,7 @@ def _image(axes: Any, values: NDArray[Any], columns: Any, rows: Any, aspect: str
     shades, least = (style.HEAT, 0.0) if low == 0 else ("RdBu", -high)
     image = axes.imshow(values, cmap=shades, aspect=aspect, interpolation="nearest", vmin=least, vmax=high)
     for labels, set_ticks, most in ((columns, axes.set_xticks, 8), (rows, axes.set_yticks, 12)):
-        every = style.round_up(len(labels) / most)
+        every = round_up(len(labels) / most)
         set_ticks(range(0, len(labels), every), labels[::every])
     axes.grid(visible=False)
     whole = MaxNLocator(5, steps=[1, 2, 5, 10], integer=bool((values == values.round()).all() and high > 1))

@@ -48,7 +48,7 @@ def network(drawing: Any, chart: Network) -> None:
         _link(axes, chart, link, top)
     many = len(chart.nodes) > MOST_NAMES
     most = max(node.share for node in chart.nodes) or 1
-    sizes = [(8 + 40 * node.share / most) if many else (50 + 150 * node.share / most) for node in chart.nodes]
+    sizes = [(4 + 12 * node.share / most) if many else (50 + 150 * node.share / most) for node in chart.nodes]
     xs, ys = [node.x for node in chart.nodes], [node.y for node in chart.nodes]
     axes.scatter(xs, ys, sizes, style.INK, zorder=3, lw=0.6, edgecolors="white")
     if not many:

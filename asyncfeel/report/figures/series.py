@@ -6,6 +6,7 @@ import numpy as np
 
 from asyncfeel.report.charts import Bars, Line, Lines
 from asyncfeel.report.figures import legend, style
+from asyncfeel.report.thinning import round_up
 
 FEW = 8
 """Bars that have room for their numbers."""
@@ -83,7 +84,7 @@ def bars(drawing: Any, chart: Bars) -> None:
         if count == 1 and len(places) <= FEW:
             axes.bar_label(drawn, [f"{v:.1%}" if chart.percent else f"{v:,.4g}" for v in bar.values], fontsize=6)
             axes.margins(y=0.12)
-    every = style.round_up(len(places) * (max(map(len, chart.categories), default=1) + 1) / 40)
+    every = round_up(len(places) * (max(map(len, chart.categories), default=1) + 1) / 40)
     axes.set_xticks(places[::every], [chart.categories[place] for place in places[::every]])
     axes.set_xlim(-0.6 if len(places) > 2 else -1.5, len(places) - (0.4 if len(places) > 2 else -0.5))
     axes.grid(visible=False, axis="x")

@@ -44,16 +44,6 @@ def lowest(low: float, high: float) -> float | None:
     return 0.0 if 0 <= low < 0.4 * high else None
 
 
-def round_up(least: float) -> int:
-    """The first of 1, 2, 5, 10, 20, ... that is not smaller.
-
-    >>> round_up(0.4), round_up(3), round_up(37.5)
-    (1, 5, 50)
-    """
-    numbers = (some * int(10**power) for power in range(18) for some in (1, 2, 5))
-    return next(number for number in numbers if number >= least)
-
-
 def colour(number: int) -> str:
     """The colour of a series."""
     return COLOURS[number % len(COLOURS)]
