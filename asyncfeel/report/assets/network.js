@@ -2,7 +2,8 @@
 /* The servers and their links: discs by data, lines by traffic. */
 function drawNetwork(box, chart, state) {
   const span = (axis) => Math.max(...chart.nodes.map((node) => node[axis])) - Math.min(...chart.nodes.map((node) => node[axis]));
-  const edge = 60, side = Math.min(340, (box.clientWidth || 560) - 2 * edge);
+  const edge = 60, named = chart.nodes.some((node, n) => node.name !== String(n));
+  const side = Math.min(named ? 460 : 340, (box.clientWidth || 560) - 2 * edge);
   const f = frame(box, Math.round(side * Math.max(0.1, span("y")) + 2 * edge), 40, "topology of the servers"), { svg } = f;
   const x = scale([0, 1], [(f.width - side) / 2, (f.width + side) / 2]), y = scale([0, 1], [(f.height - side) / 2, (f.height + side) / 2]);
   const top = Math.max(1, ...chart.links.map((link) => link.times)), most = Math.max(...chart.nodes.map((node) => node.share));
@@ -26,7 +27,7 @@ function drawNetwork(box, chart, state) {
       const label = el(svg, "text", {
         x: x(node.x) + right * (r + 7), y: y(node.y) + down * (r + (aside ? 8 : 13)) + 4, class: "below",
         "text-anchor": aside ? (right > 0 ? "start" : "end") : "middle",
-      }, (node.name === String(n) ? "" : node.name + " ") + (100 * node.share).toFixed(1) + "%");
+      }, (node.name === String(n) || side < 300 ? "" : node.name + " ") + (100 * node.share).toFixed(1) + "%");
       const { x: from, width } = label.getBBox(), out = Math.max(0, 2 - from) - Math.max(0, from + width + 2 - f.width);
       if (out) label.setAttribute("x", Number(label.getAttribute("x")) + out);
     }

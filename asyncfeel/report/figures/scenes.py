@@ -77,7 +77,7 @@ def _label(axes: Any, node: Node, number: int, size: float) -> None:
     named = "" if node.name == str(number) else f"{node.name}\n"
     right, down = node.away
     side = "left" if right > 0.4 else "right" if right < -0.4 else "center"
-    reach = size**0.5 / 2 + (2 if side != "center" else 5)
+    reach = size**0.5 / 2 + (2 if side != "center" else 9 if named else 5)
     box = {"facecolor": "white", "edgecolor": "none", "pad": 0.2, "alpha": 0.8}
     axes.annotate(
         f"{named}{node.share:.1%}", (node.x, node.y), (reach * right, -reach * down), textcoords="offset points",
