@@ -1,10 +1,9 @@
 """The CSV files of a run: their columns, how they are streamed, how they are read back."""
 
 import contextlib
-import csv
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -44,6 +43,8 @@ WHOLE = {
     "target",
 }
 """The columns of whole numbers; all others have floats."""
+SERVER = "server_"
+"""How the columns of a table begin that has one for each server."""
 
 
 class Table:
@@ -130,10 +131,21 @@ def read(folder: Path, name: str) -> dict[str, NDArray[Any]]:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise InputError(f"{str(folder)!r} has no {name}.csv") from error
-    complete = text[: text.rfind("\n") + 1]
-    header, *rows = list(csv.reader(complete.splitlines())) or [list(COLUMNS[name])]
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
-    return {
-        title: np.array(values, dtype=np.float64).astype(np.int64 if title in WHOLE else np.float64)
-        for title, values in zip(header, columns, strict=True)
-    }
+    header, *lines = text[: text.rfind("\n") + 1].splitlines() or [",".join(COLUMNS[name])]
+    return parse(header.split(","), lines)
+
+
+def parse(titles: Sequence[str], lines: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Lines of a table as arrays, one per title; a `ValueError` if a line is not one of the table.
+
+    >>> {title: values.tolist() for title, values in parse(["server", "time_s"], ["0,0.1", "3,nan"]).items()}
+    {'server': [0, 3], 'time_s': [0.1, nan]}
+    """
+    kinds = np.dtype([(title, np.int64 if whole(title) else np.float64) for title in titles])
+    rows = np.loadtxt(lines, kinds, comments=None, delimiter=",", ndmin=1) if lines else np.zeros(0, kinds)
+    return {title: rows[title].copy() for title in titles}
+
+
+def whole(title: str) -> bool:
+    """Whether a column has whole numbers; those of a wide table are named after their servers."""
+    return title in WHOLE or title.startswith(SERVER)

@@ -9,22 +9,20 @@ from asyncfeel.recording.manifest import strict
 
 @dataclass(frozen=True)
 class Line:
-    """A series over x, with a band from `low` to `high` where it stands for several runs.
-
-    `look` numbers its colour and dashes: one colour after the other, then all of them dashed; left out: its place.
-    """
+    """A series over x, with a band from `low` to `high` where it stands for several runs."""
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
     low: Sequence[float] | None = None
     high: Sequence[float] | None = None
-    look: int | None = None
+    hue: int | None = None
+    """The number of its colour, and from 8 on of its dashes; left out: its place among the lines."""
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Series over a common axis; `step` holds a value until the next one."""
+    """Series over a common axis; `step` holds a value until the next one, `apart` gives each a lane of its own."""
 
     title: str
     x_label: str
@@ -32,6 +30,7 @@ class Lines:
     lines: Sequence[Line]
     step: bool = False
     percent: bool = False
+    apart: bool = False
     kind: str = "lines"
 
 
@@ -41,6 +40,7 @@ class Bar:
 
     name: str
     values: Sequence[float]
+    hue: int | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,8 @@ class Heat:
     rows: Sequence[str]
     values: Sequence[Sequence[float]]
     unit: str
+    what: str = "value"
+    """What the values are."""
     kind: str = "heat"
 
 
@@ -118,12 +120,14 @@ class Tracks:
 
 @dataclass(frozen=True)
 class Node:
-    """A server in the drawing: where it is, from 0 to 1, and its share of the data."""
+    """A server in the drawing: where it is, from 0 to 1, its share of the data, and where its label has room."""
 
     name: str
     x: float
     y: float
     share: float
+    away: tuple[float, float] = (0.0, 1.0)
+    """A direction that no link takes; y grows downwards."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Training loss and test accuracy over simulated time, iterations and bytes (the paper's Fig. 2)."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,14 @@ from asyncfeel.report.reading import Run
 from asyncfeel.units import duration
 
 Floats = NDArray[np.float64]
+MOST_SAID = 4
+"""Series whose numbers are part of the sentence."""
 BAND = "The line is the mean over the seeds, the band reaches from the lowest to the highest of them{how}."
 
 
 def figure(groups: Sequence[Group]) -> Figure:
     """Loss and accuracy of every series, over three axes."""
-    tested = [Group(one.label, [run for run in one.runs if _has_metrics(run)]) for one in groups]
+    tested = [Group(one.label, [run for run in one.runs if _has_metrics(run)], one.hue) for one in groups]
     tested = [one for one in tested if one.runs]
     left_out = [_untested(one) for one in groups if not any(_has_metrics(run) for run in one.runs)]
     title = "Training loss and test accuracy"
@@ -36,7 +39,7 @@ def figure(groups: Sequence[Group]) -> Figure:
     if counted:
         notes = ["Bytes moved by completed iterations; transfers that are still under way are not counted.", *missing]
         views.append(
-            View("bytes", _sentence(tested), *_charts(counted, "megabytes moved", _megabytes, left_out + notes))
+            View("bytes", _sentence(tested), *_charts(counted, "data moved (MB)", _megabytes, left_out + notes))
         )
     else:
         views = [View(one.label, one.sentence, one.charts, [*one.notes, *missing]) for one in views]
@@ -75,7 +78,7 @@ def _charts(
     for column, title, percent in (("train_loss", "training loss", False), ("test_accuracy", "test accuracy", True)):
         made = [merged(one, axis, column) for one in groups]
         lines = [line for line, _ in made if not np.isnan(np.array(line.y, dtype=np.float64)).all()]
-        said += [note for _, some in made for note in some if note not in said]
+        said = list(dict.fromkeys([*said, *(note for _, some in made for note in some)]))
         if lines:
             charts.append(Lines(title, x_label, title, lines, percent=percent))
         else:
@@ -88,7 +91,7 @@ def merged(group: Group, axis: Callable[[Run], Floats], column: str) -> tuple[Li
     curves = [(axis(run), np.asarray(run.metrics[column], dtype=np.float64)) for run in group.runs if run.metrics]
     if len(curves) == 1:
         line = thinning.line(group.label, *curves[0])
-        return line, thinning.notes(len(curves[0][0]), [line])
+        return replace(line, hue=group.hue), thinning.notes(len(curves[0][0]), [line])
     x = curves[0][0]
     alike = all(np.array_equal(x, other) for other, _ in curves)
     if alike:
@@ -102,7 +105,7 @@ def merged(group: Group, axis: Callable[[Run], Floats], column: str) -> tuple[Li
     x, values = x[some], values[:, some]
     spread = values.min(axis=0).tolist(), values.max(axis=0).tolist()
     how = "" if alike else "; seeds were tested at different points, so between two tests values are interpolated"
-    line = Line(group.label, x.tolist(), values.mean(axis=0).tolist(), *spread)
+    line = Line(group.label, x.tolist(), values.mean(axis=0).tolist(), *spread, group.hue)
     return line, [BAND.format(how=how), *thinning.notes(before, [line])]
 
 
@@ -113,21 +116,34 @@ def _rising(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 def _sentence(groups: Sequence[Group]) -> str:
-    said = [_reached(one) for one in groups[:4]]
-    more = f"; and {len(groups) - 4} more series" if len(groups) > 4 else ""
-    return "; ".join(said) + more + "."
+    if len(groups) == 1:
+        (group,) = groups
+        first, last, accuracy = (_mean(group, *which) for which in _SAID)
+        whose = f"In {_end(group)}{_seeds(group)} "
+        reached = "" if np.isnan(accuracy) else f", and the test accuracy reached {accuracy:.2%}"
+        loss = f"went from {first:.4g} to {last:.4g}" if np.isfinite(last) else "left the range of numbers"
+        return f"{whose}the training loss of {group.label} {loss}{reached}."
+    more = f"; and {len(groups) - MOST_SAID} more series" if len(groups) > MOST_SAID else ""
+    return "The last tests found: " + "; ".join(map(_reached, groups[:MOST_SAID])) + more + "."
 
 
 def _reached(group: Group) -> str:
-    runs = [run for run in group.runs if run.metrics]
-    seeds = f" (mean of {len(runs)} seeds)" if len(runs) > 1 else ""
-    end = duration(min(float(_times(run)[-1]) for run in runs))
-    last = {name: float(np.mean([run.metrics[name][-1] for run in runs if run.metrics])) for name in _SAID}
-    first = float(np.mean([run.metrics["train_loss"][0] for run in runs if run.metrics]))
-    accuracy = "" if np.isnan(last["test_accuracy"]) else f" and the test accuracy reached {last['test_accuracy']:.2%}"
-    return (
-        f"{group.label}{seeds}: in {end} the training loss went from {first:.4g} to {last['train_loss']:.4g}{accuracy}"
-    )
+    _, loss, accuracy = (_mean(group, *which) for which in _SAID)
+    said = "" if np.isnan(accuracy) else f"test accuracy {accuracy:.2%} and "
+    lost = f"training loss {loss:.4g}" if np.isfinite(loss) else "a training loss beyond all numbers"
+    return f"{group.label}{_seeds(group)} at {_end(group)}, {said}{lost}"
 
 
-_SAID = ("train_loss", "test_accuracy")
+def _mean(group: Group, column: str, place: int) -> float:
+    return float(np.mean([run.metrics[column][place] for run in group.runs if run.metrics]))
+
+
+def _end(group: Group) -> str:
+    return duration(min(float(_times(run)[-1]) for run in group.runs))
+
+
+def _seeds(group: Group) -> str:
+    return f" (mean of {len(group.runs)} seeds)" if len(group.runs) > 1 else ""
+
+
+_SAID = (("train_loss", 0), ("train_loss", -1), ("test_accuracy", -1))

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from asyncfeel.errors import InputError
-from asyncfeel.report.streaming import Stream, columns, numbers
+from asyncfeel.recording.tables import whole
+from asyncfeel.report.streaming import Stream, columns
 
 NO_JSON = frozenset({"nan", "inf", "-inf"})
 """Numbers that JSON does not know."""
@@ -42,8 +43,7 @@ def json_rows(path: Path, stream: Stream) -> None:
 def parquet(path: Path, stream: Stream) -> None:
     """A column of 64-bit numbers for each title."""
     arrow, files = pyarrow()
-    whole = {title: numbers(title, []).dtype.kind == "i" for title in stream.titles}
-    schema = arrow.schema([(title, arrow.int64() if whole[title] else arrow.float64()) for title in stream.titles])
+    schema = arrow.schema([(title, arrow.int64() if whole(title) else arrow.float64()) for title in stream.titles])
     with files.ParquetWriter(str(path), schema) as writer:
         for rows in stream.pieces:
             arrays = [arrow.array(values) for values in columns(stream.titles, rows).values()]
@@ -53,9 +53,9 @@ def parquet(path: Path, stream: Stream) -> None:
 def npz(path: Path, stream: Stream) -> None:
     """An array for each title, in numpy's own format."""
     pieces = [columns(stream.titles, rows) for rows in stream.pieces]
-    whole = {title: np.concatenate([piece[title] for piece in pieces]) for title in stream.titles}
+    complete = {title: np.concatenate([piece[title] for piece in pieces]) for title in stream.titles}
     with path.open("wb") as file:
-        np.savez(file, **whole)  # type: ignore[arg-type]
+        np.savez(file, **complete)  # type: ignore[arg-type]
 
 
 def pyarrow() -> tuple[Any, Any]:

@@ -21,6 +21,8 @@ class Group:
 
     label: str
     runs: Sequence[Run]
+    hue: int
+    """The number of its colour, the same in every figure."""
 
     @property
     def first(self) -> Run:
@@ -42,7 +44,8 @@ def gather(folders: Sequence[Path]) -> list[Group]:
             same.append(run)
     for runs in together:
         runs.sort(key=lambda run: run.seed)
-    return [Group(label, runs) for label, runs in zip(_labels([runs[0] for runs in together]), together, strict=True)]
+    labels = _labels([runs[0] for runs in together])
+    return [Group(label, runs, hue) for hue, (label, runs) in enumerate(zip(labels, together, strict=True))]
 
 
 def _nature(run: Run) -> dict[str, Any]:
@@ -54,11 +57,24 @@ def _labels(runs: Sequence[Run]) -> list[str]:
     natures = [_nature(run) for run in runs]
     keys = sorted({key for nature in natures for key in nature}, key=lambda key: (key != "algorithm.kind", key))
     differing = [key for key in keys if _differs(key, natures)]
-    labels = [", ".join(_part(key, nature[key]) for key in differing if key in nature) for nature in natures]
+    labels = [_label(nature, differing) for nature in natures]
+    if len(differing) > 2:
+        shorter = [_label(nature, [key for key in differing if _tells(key, nature, natures)]) for nature in natures]
+        labels = shorter if len(set(shorter)) == len(set(labels)) else labels
     labels = [label or run.algorithm for label, run in zip(labels, runs, strict=True)]
     return [
         label if labels.count(label) == 1 else f"{label} ({run.name})" for label, run in zip(labels, runs, strict=True)
     ]
+
+
+def _label(nature: dict[str, Any], keys: Sequence[str]) -> str:
+    return ", ".join(_part(key, nature[key]) for key in keys if key in nature)
+
+
+def _tells(key: str, nature: dict[str, Any], natures: Sequence[dict[str, Any]]) -> bool:
+    """Whether a key is worth saying of a series: the algorithm, or what most of the others have not got."""
+    alike = sum(other.get(key) == nature.get(key) for other in natures)
+    return key == "algorithm.kind" or alike <= len(natures) / 2
 
 
 def _differs(key: str, natures: Sequence[dict[str, Any]]) -> bool:

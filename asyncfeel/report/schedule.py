@@ -10,7 +10,7 @@ from asyncfeel.report.reading import Run
 
 MOST_SERVERS, MOST_CLIENTS = 6, 5
 """Servers that are shown, and clients of each."""
-KINDS = ("download", "compute", "upload", "exchange", "wait")
+KINDS = {"download": "download", "compute": "compute", "upload": "upload", "exchange": "exchange", "wait": "idle"}
 Replaying = Callable[[Path, float | None], Any]
 
 
@@ -32,10 +32,11 @@ def view(
     tracks = _tracks(run, servers)
     names = [f"{who} {number}" for who, number in tracks]
     slices = [
-        Slice(tracks[one.who, one.number], one.kind, float(one.start_s), min(float(one.end_s), until_s))
+        Slice(tracks[one.who, one.number], KINDS[one.kind], float(one.start_s), min(float(one.end_s), until_s))
         for one in replayed.phases
         if (one.who, one.number) in tracks and one.start_s < until_s and one.end_s > one.start_s
     ]
+    slices += _idle(slices, [track for (who, _), track in tracks.items() if who == "client"], until_s)
     arrows = [
         Arrow(tracks[tuple(one.source)], tracks[tuple(one.target)], float(one.sent_s), float(one.arrived_s), one.kind)
         for one in replayed.flows
@@ -43,13 +44,38 @@ def view(
     ]
     shown = len(set(run.iterations["iteration"][run.iterations["time_s"] <= until_s].tolist()))
     models = sum(arrow.what == "exchange" for arrow in arrows)
-    sentence = f"The first {until_s:.4g} simulated seconds, in which {shown} iterations are completed" + (
-        f" and {models} models exchanged between the servers shown." if models else "."
+    done = "1 iteration was" if shown == 1 else f"{shown} iterations were"
+    sentence = f"In the first {until_s:.4g} simulated seconds {done} completed" + (
+        f", and {models} models were exchanged between the servers shown." if models else "."
     )
-    notes = ["Arrows are models on their way: between servers they are the exchanges."]
-    if len(run.topology) > servers or len(tracks) < _everyone(run):
-        notes.append(f"At most {servers} servers, and {MOST_CLIENTS} clients of each, are shown.")
+    notes = [
+        "Arrows are models on their way, those between servers the exchanges. A server is idle while it waits for its "
+        "clients or for other servers."
+    ]
+    if len(tracks) < _everyone(run):
+        notes.append(_cut(run, servers))
     return View("", sentence, [Tracks(title, "simulated time (s)", names, slices, arrows)], notes)
+
+
+def _idle(slices: list[Slice], tracks: list[int], until_s: float) -> list[Slice]:
+    """The gaps between what each of these tracks does."""
+    busy: dict[int, list[Slice]] = {track: [] for track in tracks}
+    for one in slices:
+        if one.track in busy:
+            busy[one.track].append(one)
+    found = []
+    for track, own in busy.items():
+        starts = [*sorted(one.start_s for one in own), until_s]
+        ends = [0.0, *sorted(one.end_s for one in own)]
+        found += [Slice(track, "idle", end, start) for end, start in zip(ends, starts, strict=True) if end < start]
+    return found
+
+
+def _cut(run: Run, servers: int) -> str:
+    if run.by_client:
+        return f"Shown are the first {4 * MOST_CLIENTS} of {len(run.clients['client']):,} clients."
+    shown = min(servers, len(run.topology))
+    return f"Shown are {shown} of {len(run.topology):,} servers, and at most {MOST_CLIENTS} clients of each."
 
 
 def _replay() -> Replaying:

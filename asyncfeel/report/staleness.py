@@ -1,6 +1,7 @@
 """Staleness: over time per server, its distribution, and a map of servers and iterations."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,33 +12,71 @@ from asyncfeel.report.grouping import Group
 from asyncfeel.report.reading import Columns, Run
 
 MOST_LINES = 12
-"""Servers with a line of their own."""
+"""Servers with a line of their own; of more there is the mean."""
 MOST_CELLS = (60, 300)
 """Rows and columns of the map: more of them are put together."""
 MOST_BARS = 60
+MOST_SAID = 4
+"""Series whose numbers are part of a sentence."""
 
 
 def distribution(groups: Sequence[Group]) -> Figure:
     """How often each staleness occurred, for every series."""
     title = "Distribution of the staleness"
-    found = [(one.label, _all(one)) for one in groups]
-    found = [(label, values) for label, values in found if len(values)]
+    found = [(one, values) for one in groups if len(values := _all(one))]
     if not found:
         return Figure("staleness-distribution", title, [View("", "No iteration is complete, so nothing is stale yet.")])
-    most = max(int(values.max()) for _, values in found)
-    width = -(-(most + 1) // MOST_BARS)
+    chart, notes = _frequencies(*found[0]) if len(found) == 1 else _cumulated(found)
+    notes.insert(
+        0, "Every row of staleness.csv counts once: one server, or one client's merged result, at one iteration."
+    )
+    return Figure("staleness-distribution", title, [View("", _said(found), [chart], notes)])
+
+
+Found = tuple[Group, NDArray[np.int64]]
+
+
+def _said(found: Sequence[Found]) -> str:
+    if len(found) == 1:
+        (_, values), (name, _) = found[0], _unit([found[0][0]])
+        often = int(np.bincount(values).argmax())
+        return (
+            f"The staleness is {values.mean():.2f} {name} in the mean, most often {often} "
+            f"({(values == often).mean():.1%} of {len(values):,} values) and at most {values.max()}."
+        )
+    said = [f"{group.label} {values.mean():.2f} (at most {values.max()})" for group, values in found[:MOST_SAID]]
+    more = f", and {len(found) - MOST_SAID} more series" if len(found) > MOST_SAID else ""
+    return f"The staleness in the mean: {', '.join(said)}{more}."
+
+
+def _unit(groups: Sequence[Group]) -> tuple[str, str]:
+    """What the staleness of these series is counted in, and the label of its axis."""
+    names = sorted({"versions" if group.first.by_client else "iterations" for group in groups})
+    return " or ".join(names), f"staleness ({' or '.join(names)})"
+
+
+def _frequencies(group: Group, values: NDArray[np.int64]) -> tuple[Bars, list[str]]:
+    """How often each value occurred."""
+    most = int(values.max())
+    width = thinning.round_up((most + 1) / MOST_BARS)
     count = most // width + 1
     names = [str(n * width) if width == 1 else f"{n * width}-{(n + 1) * width - 1}" for n in range(count)]
-    series = [
-        Bar(label, (np.bincount(values // width, minlength=count) / len(values)).tolist()) for label, values in found
-    ]
-    said = [f"{label}: mean {values.mean():.2f}, at most {values.max()}" for label, values in found[:4]]
-    sentence = "; ".join(said) + (f"; and {len(found) - 4} more series" if len(found) > 4 else "") + "."
-    notes = ["Every row of staleness.csv counts once: one server (or one client's merged result) at one iteration."]
-    if width > 1:
-        notes.append(f"A bar stands for {width} values of the staleness.")
-    chart = Bars("", "staleness (iterations)", "share", names, series, percent=True)
-    return Figure("staleness-distribution", title, [View("", sentence, [chart], notes)])
+    shares = np.bincount(values // width, minlength=count) / len(values)
+    notes = [f"A bar stands for {width} values of the staleness."] if width > 1 else []
+    label = _unit([group])[1]
+    return Bars("", label, "share of all values", names, [Bar(group.label, shares.tolist(), group.hue)], True), notes
+
+
+def _cumulated(found: Sequence[Found]) -> tuple[Lines, list[str]]:
+    """How many values are no larger than each; so several series can be told apart."""
+    most = max(int(values.max()) for _, values in found)
+    lines = []
+    for group, values in found:
+        shares = np.cumsum(np.bincount(values, minlength=most + 1)) / len(values)
+        lines.append(replace(thinning.line(group.label, np.arange(most + 1.0), shares), hue=group.hue))
+    notes = ["Drawn is the share of values that are no larger than the one below."]
+    label = _unit([group for group, _ in found])[1]
+    return Lines("", label, "cumulated share", lines, step=True, percent=True), notes
 
 
 def _all(group: Group) -> NDArray[np.int64]:
@@ -50,20 +89,21 @@ def over_time(run: Run) -> View:
     table = run.staleness
     if table is None or not len(table["staleness"]):
         return View("", "No iteration is complete, so nothing is stale yet.")
-    return _of_clients(table) if run.by_client else _of_servers(run, table)
+    if run.by_client:
+        return _of_clients(table)
+    if len(run.topology) == 1:
+        return View("", "There is one server, so no other can be stale.")
+    return _of_servers(run, table)
 
 
 def _of_servers(run: Run, table: Columns) -> View:
     servers = len(run.topology)
-    shown = range(min(servers, MOST_LINES))
-    lines = [_line(table, table["server"] == server, f"server {server}") for server in shown]
-    before = int((table["server"] < len(shown)).sum())
-    notes = thinning.notes(before, lines)
-    if servers > MOST_LINES:
-        notes.append(f"Lines of the first {MOST_LINES} of {servers} servers.")
     grid = np.zeros((servers, run.count))
     known = table["iteration"] < run.count
     grid[table["server"][known], table["iteration"][known]] = table["staleness"][known]
+    times = np.zeros(run.count)
+    times[table["iteration"][known]] = table["time_s"][known]
+    lines, notes = per_server(times, grid)
     heat, said = _map(grid)
     values = table["staleness"]
     top = int(values.argmax())
@@ -71,8 +111,22 @@ def _of_servers(run: Run, table: Columns) -> View:
         f"Over {run.count:,} iterations the staleness of a server is {values.mean():.2f} in the mean and at most "
         f"{values[top]}, reached by server {table['server'][top]} at iteration {table['iteration'][top]}."
     )
-    chart = Lines("staleness of each server", "simulated time (s)", "staleness (iterations)", lines, step=True)
+    label = "staleness (iterations)"
+    chart = Lines("staleness over time", "simulated time (s)", label, lines, step=True, apart=len(lines) > 1)
     return View("", sentence, [chart, heat], [*notes, *said])
+
+
+def per_server(x: NDArray[np.float64], grid: NDArray[np.float64]) -> tuple[list[Line], list[str]]:
+    """A line for each row of values, one per server; of many servers their mean, with a band from least to most."""
+    servers = len(grid)
+    if servers <= MOST_LINES:
+        lines = [thinning.line(f"server {server}", x, values) for server, values in enumerate(grid)]
+        return lines, thinning.notes(grid.size, lines)
+    mean, some = grid.mean(axis=0), thinning.kept(x, grid.max(axis=0))
+    band = grid.min(axis=0)[some].tolist(), grid.max(axis=0)[some].tolist()
+    line = Line(f"mean of {servers} servers", x[some].tolist(), mean[some].tolist(), *band)
+    said = "The line is the mean over all servers, the band reaches from the lowest to the highest of them."
+    return [line], [said, *thinning.notes(len(x), [line])]
 
 
 def _line(table: Columns, rows: NDArray[np.bool_], name: str) -> Line:
@@ -97,9 +151,9 @@ def _of_clients(table: Columns) -> View:
 
 def _map(grid: NDArray[np.float64]) -> tuple[Heat, list[str]]:
     servers, iterations = grid.shape
-    tall, wide = (-(-size // most) for size, most in zip(grid.shape, MOST_CELLS, strict=True))
+    tall, wide = (thinning.round_up(size / most) for size, most in zip(grid.shape, MOST_CELLS, strict=True))
     rows, columns = range(0, servers, tall), range(0, iterations, wide)
     values = [[float(grid[row : row + tall, column : column + wide].max()) for column in columns] for row in rows]
     notes = [] if tall == wide == 1 else [f"A cell of the map is the largest of {tall} x {wide} values."]
     names = [str(column) for column in columns], [str(row) for row in rows]
-    return Heat("staleness by server and iteration", "iteration", "server", *names, values, "iterations"), notes
+    return Heat("staleness map", "iteration", "server", *names, values, "iterations", "staleness"), notes

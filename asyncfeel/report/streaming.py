@@ -5,16 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from asyncfeel.errors import InputError
-from asyncfeel.recording.tables import COLUMNS, WHOLE
+from asyncfeel.recording import tables
 
 BYTES = 1 << 22
 """How much of a file is read at once."""
-SERVER = "server_"
-"""How the columns of a wide table begin."""
 
 Row = Sequence[str]
 """The fields of a row as the file has them: the text is exact, and numbers are made of it where they are needed."""
@@ -32,27 +29,19 @@ def read(folder: Path, name: str) -> Stream:
     """A table; a last row that is only half written is left out."""
     lines = _lines(folder / f"{name}.csv")
     first = next(lines, [])
-    titles = first[0].split(",") if first else list(COLUMNS[name])
+    titles = first[0].split(",") if first else list(tables.COLUMNS[name])
     return Stream(titles, _rows(name, titles, first[1:], lines))
 
 
 def wide(stream: Stream, servers: int) -> Stream:
     """staleness.csv with a row per iteration and a column per server; an iteration that is not complete is left out."""
-    titles = ["iteration", "time_s", *(f"{SERVER}{server}" for server in range(servers))]
+    titles = ["iteration", "time_s", *(f"{tables.SERVER}{server}" for server in range(servers))]
     return Stream(titles, _widened(stream.pieces, servers))
-
-
-def numbers(title: str, values: Sequence[str]) -> NDArray[Any]:
-    """A column of numbers, whole ones where the table has whole ones."""
-    if title in WHOLE or title.startswith(SERVER):
-        return np.array([int(value) for value in values], dtype=np.int64)
-    return np.array([float(value) for value in values], dtype=np.float64)
 
 
 def columns(titles: Sequence[str], rows: Sequence[Row]) -> dict[str, NDArray[Any]]:
     """Rows as arrays, one per title."""
-    fields = list(zip(*rows, strict=True)) if rows else [()] * len(titles)
-    return {title: numbers(title, values) for title, values in zip(titles, fields, strict=True)}
+    return tables.parse(titles, [",".join(row) for row in rows])
 
 
 def _lines(path: Path) -> Iterator[list[str]]:

@@ -43,3 +43,13 @@ def notes(before: int, lines: Sequence[Line]) -> list[str]:
     """What to say about lines that had so many points before."""
     after = sum(len(one.x) for one in lines)
     return [NOTE.format(before=before, after=after, columns=COLUMNS)] if after < before else []
+
+
+def round_up(least: float) -> int:
+    """The first of 1, 2, 5, 10, 20, ... that is not smaller.
+
+    >>> round_up(0.4), round_up(3), round_up(37.5)
+    (1, 5, 50)
+    """
+    numbers = (some * int(10**power) for power in range(18) for some in (1, 2, 5))
+    return next(number for number in numbers if number >= least)

@@ -10,6 +10,7 @@ from asyncfeel.report.reading import Run
 
 MOST = 120
 """Clients with a bar of their own."""
+FINAL, DATA = "in the final model", "share of the data"
 
 
 def contribution(run: Run) -> View:
@@ -23,26 +24,29 @@ def contribution(run: Run) -> View:
     ratio = counted / share
     most, least = int(ratio.argmax()), int(ratio.argmin())
     sentence = (
-        f"Client {most} counts {ratio[most]:.2f} times its share of the data ({counted[most]:.2%} against "
-        f"{share[most]:.2%}) and client {least} {ratio[least]:.2f} times."
+        f"Measured by its share of the data, client {most} counts the most, {ratio[most]:.2f} times as much "
+        f"({counted[most]:.2%} against {share[most]:.2%}), and client {least} the least, {ratio[least]:.2f} times."
     )
     servers = len(run.topology)
-    groups = [Bar("in the final model", np.bincount(run.clients["server"], counted, servers).tolist())]
+    groups = [Bar(FINAL, np.bincount(run.clients["server"], counted, servers).tolist(), 0)]
     predicted = [one.get("objective_weight") for one in run.manifest.get("servers", [])]
     notes = ["The weights are exact: they follow from the recorded matrices and steps, cumulated over all iterations."]
-    if len(predicted) == servers and None not in predicted:
-        groups.append(Bar("predicted", [float(value) for value in predicted]))
+    if servers == 1:
+        notes.append("There is one cluster, so clusters are not compared.")
+    elif len(predicted) == servers and None not in predicted:
+        groups.append(Bar("predicted", [float(value) for value in predicted], 2))
         notes.append("Predicted: what each cluster's loss counts for small steps and many iterations.")
     else:
         notes.append("The prediction for the clusters is written when the run ends.")
-    groups.append(Bar("share of the data", run.shares.tolist()))
+    groups.append(Bar(DATA, run.shares.tolist(), 1))
     clusters = Bars("clusters", "server", "weight", [str(n) for n in range(servers)], groups, percent=True)
     clients = Bars(
         "clients", "client", "weight", _names(counted),
-        [Bar("in the final model", counted[:MOST].tolist()), Bar("share of the data", share[:MOST].tolist())],
+        [Bar(FINAL, counted[:MOST].tolist(), 0), Bar(DATA, share[:MOST].tolist(), 1)],
         percent=True,
     )  # fmt: skip
-    return View("", sentence, [clients, clusters], [*notes, *_cut(len(counted))])
+    charts = [clients, clusters] if servers > 1 else [clients]
+    return View("", sentence, charts, [*notes, *_cut(len(counted))])
 
 
 def steps(run: Run) -> View:
@@ -55,8 +59,8 @@ def steps(run: Run) -> View:
         return View("", "No iteration is complete, so no client has taken a step that counts.")
     most, least = int(taken.argmax()), int(taken.argmin())
     sentence = (
-        f"Client {most} took {taken[most]:,.0f} mini-batch steps and client {least} {taken[least]:,.0f}, "
-        f"{taken.sum():,.0f} together."
+        f"Client {most} took the most mini-batch steps, {taken[most]:,.0f}, and client {least} the fewest, "
+        f"{taken[least]:,.0f}; all clients together took {taken.sum():,.0f}."
     )
     chart = Bars("", "client", "mini-batch steps", _names(taken), [Bar("steps", taken[:MOST].tolist())])
     return View("", sentence, [chart], ["Steps of completed iterations.", *_cut(len(taken))])
@@ -67,18 +71,34 @@ def accuracy(run: Run) -> View:
     table = run.servers
     if table is None or not len(table["time_s"]):
         return View("", "There is no servers.csv with rows, so the servers' own accuracies are not known.")
-    last = table["time_s"] == table["time_s"][-1]
+    last = (table["time_s"] == table["time_s"][-1]) & (table["iteration"] == table["iteration"][-1])
     servers, values = table["server"][last].astype(np.int64), table["test_accuracy"][last]
     if np.isnan(values).all():
-        return View("", "This task has no classes, so there is no accuracy.")
+        return View("", _untested(run, table["test_loss"][last]))
     best, worst = int(np.nanargmax(values)), int(np.nanargmin(values))
     sentence = (
-        f"At {table['time_s'][-1]:.4g} s, before the consensus phase, the servers' own models reach from "
-        f"{values[worst]:.2%} (server {servers[worst]}) to {values[best]:.2%} (server {servers[best]})."
+        f"At {table['time_s'][-1]:.4g} s, before the consensus phase, the test accuracies of the servers' own models "
+        f"range from {values[worst]:.2%} (server {servers[worst]}) to {values[best]:.2%} (server {servers[best]})"
+        f"{_global(run)}."
     )
     names = [str(server) for server in servers[:MOST].tolist()]
     chart = Bars("", "server", "test accuracy", names, [Bar("own model", values[:MOST].tolist())], percent=True)
     return View("", sentence, [chart], _cut(len(values), "servers"))
+
+
+def _untested(run: Run, losses: NDArray[np.float64]) -> str:
+    """Why there are no accuracies of servers."""
+    if not np.isnan(losses).all():
+        return "This task has no classes, so there is no accuracy."
+    if run.status == "finished":
+        return f"The {len(losses):,} servers are too many to have their own models tested."
+    return "The servers' own models are tested when a run has come to its end, and this one has not."
+
+
+def _global(run: Run) -> str:
+    """What the global model reached at its last test."""
+    found = float(run.metrics["test_accuracy"][-1]) if run.metrics and len(run.metrics["time_s"]) else float("nan")
+    return "" if np.isnan(found) else f"; the global model has {found:.2%}"
 
 
 def _names(values: NDArray[np.float64]) -> list[str]:

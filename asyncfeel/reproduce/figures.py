@@ -50,12 +50,12 @@ def _lines(pairs: Sequence[Pair], values: str) -> list[Line]:
     ]
 
 
-def _line(name: str, curve: Curve, values: Floats, look: int) -> Line:
+def _line(name: str, curve: Curve, values: Floats, hue: int) -> Line:
     mean = values.mean(axis=0).tolist()
     if len(values) == 1:
-        return Line(name, curve.time_s.tolist(), mean, look=look)
+        return Line(name, curve.time_s.tolist(), mean, hue=hue)
     low, high = np.min(values, axis=0).tolist(), np.max(values, axis=0).tolist()
-    return Line(name, curve.time_s.tolist(), mean, low, high, look)
+    return Line(name, curve.time_s.tolist(), mean, low, high, hue)
 
 
 def fig1(folders: Sequence[Path], until_s: float | None) -> list[Figure]:

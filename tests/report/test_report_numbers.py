@@ -8,7 +8,7 @@ import pytest
 
 from asyncfeel.errors import InputError
 from asyncfeel.recording import tables
-from asyncfeel.report import counting, mixing, schedule, thinning, topology, traffic
+from asyncfeel.report import counting, eigenvalues, layout, mixing, schedule, staleness, thinning, topology, traffic
 from asyncfeel.report.reading import read
 from asyncfeel.theory import aggregation
 
@@ -25,7 +25,7 @@ def forwards(found):
         factors = np.array(aggregation.coefficients(samples, taken.astype(int).tolist()))
         held[server, members] += factors * taken
         if row + 1 == len(found.iterations["server"]) or found.iterations["iteration"][row + 1] != k:
-            held = mixing.dense(matrices[k], servers).T @ held
+            held = eigenvalues.dense(matrices[k], servers).T @ held
     total = found.shares @ held
     return total / total.sum()
 
@@ -67,8 +67,19 @@ def test_bytes_are_left_out_where_the_record_does_not_tell(planned):
 
 
 def test_the_second_eigenvalue_of_a_ring():
-    ring = np.eye(6) * 0.6 + 0.2 * (np.roll(np.eye(6), 1, 0) + np.roll(np.eye(6), -1, 0))
-    assert mixing.second(ring) == pytest.approx(0.8)
+    ring = [(d, d, 0.6) for d in range(6)] + [(d, (d + by) % 6, 0.2) for d in range(6) for by in (1, 5)]
+    assert eigenvalues.second(ring, 6) == pytest.approx(0.8)
+
+
+def test_eigenvalues_of_mixings_in_a_row_are_those_of_the_dense_product(planned):
+    found = read(planned())
+    matrices = mixing.entries(found)
+    single, sweeps = eigenvalues.chart(matrices, 6)[0].lines
+    dense = [eigenvalues.dense(some, 6) for some in matrices]
+    assert np.allclose(single.y, [np.sort(np.abs(np.linalg.eigvals(matrix)))[-2] for matrix in dense])
+    products = [np.linalg.multi_dot(dense[last - 5 : last + 1]) for last in range(5, found.count)]
+    assert np.allclose(sweeps.y, [np.sort(np.abs(np.linalg.eigvals(product)))[-2] for product in products])
+    assert sweeps.x == list(range(5, found.count))
 
 
 def test_links_carry_what_their_ends_exchange(planned):
@@ -83,10 +94,46 @@ def test_links_carry_what_their_ends_exchange(planned):
 @pytest.mark.parametrize("graph", [nx.grid_2d_graph(3, 3), nx.star_graph(6), nx.complete_graph(5), nx.path_graph(2)])
 def test_layouts_are_repeatable_and_keep_nodes_apart(graph):
     graph = nx.convert_node_labels_to_integers(graph)
-    places = topology.layout(graph)
-    assert (places == topology.layout(graph)).all()
+    places = layout.places(graph)
+    assert (places == layout.places(graph)).all()
     gaps = np.linalg.norm(places[:, None] - places[None], axis=2) + np.eye(len(graph))
     assert gaps.min() > 0.1
+    assert places.min() >= 0
+    assert places.max() <= 1
+
+
+def test_a_grid_is_drawn_without_crossings():
+    graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(4, 4))
+    places = layout.places(graph)
+    lengths = [np.linalg.norm(places[a] - places[b]) for a, b in graph.edges]
+    assert max(lengths) < 1.3 * min(lengths)
+
+
+def test_labels_point_away_from_links():
+    graph = nx.star_graph(4)
+    places = layout.places(graph)
+    for node, away in enumerate(layout.free(graph, places)):
+        for other in graph[node]:
+            towards = (places[other] - places[node]) / np.linalg.norm(places[other] - places[node])
+            assert np.dot(away, towards) < 0.8
+
+
+def test_many_servers_are_one_line_with_a_band(planned):
+    folder = planned(servers=15, clients=30)
+    chart, heat = staleness.over_time(read(folder)).charts
+    (line,) = chart.lines
+    table = tables.read(folder, "staleness")
+    per_iteration = table["staleness"].reshape(-1, 15)
+    assert np.allclose(line.y, per_iteration.mean(axis=1))
+    assert line.high == per_iteration.max(axis=1).tolist()
+    assert heat.values == per_iteration.T.tolist()
+
+
+def test_one_server_mixes_with_nobody_and_nothing_is_stale(planned):
+    found = read(planned(servers=1, clients=3))
+    for view in (mixing.view(found), staleness.over_time(found)):
+        assert view.charts == ()
+    assert "one server" in topology.view(found).sentence
 
 
 def test_thinning_keeps_every_extreme_and_says_so():

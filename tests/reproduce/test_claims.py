@@ -156,6 +156,6 @@ def test_the_figure_has_a_colour_for_each_gap_and_dashes_for_synchronous():
     both = [Pair(gap, curve(QUICK, SLOW), curve(SLOW, SLOW)) for gap in (5.0, 10.0)]
     loss, accuracy = figures.fig2(both, claims.judge(both, [0.5])).views[0].charts
     assert [line.name for line in accuracy.lines] == ["Async., H=5", "Sync., H=5", "Async., H=10", "Sync., H=10"]
-    assert [line.look for line in loss.lines] == [0, 8, 1, 9]
+    assert [line.hue for line in loss.lines] == [0, 8, 1, 9]
     assert accuracy.lines[0].y == pytest.approx(np.mean([QUICK, SLOW], axis=0).tolist())
     assert (accuracy.lines[0].low, accuracy.lines[0].high) == (SLOW, QUICK)

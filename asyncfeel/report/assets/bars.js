@@ -18,12 +18,12 @@ function drawBars(box, chart, state) {
   seen.forEach(({ bar, n }, place) => bar.values.forEach((value, k) => {
     if (value === null) return;
     el(inner, "rect", {
-      x: (x(k) + gap / 2 + place * wide).toFixed(2), y: y(value).toFixed(2), fill: colour(n),
+      x: (x(k) + gap / 2 + place * wide).toFixed(2), y: y(value).toFixed(2), fill: colour(hueOf(bar, n)),
       width: Math.max(0.5, wide - (wide > 4 ? 1 : 0)).toFixed(2), height: Math.max(0, area.bottom - y(value)).toFixed(2),
     });
   }));
   el(svg, "line", { class: "axis", x1: area.left, x2: area.right, y1: area.bottom, y2: area.bottom });
-  const every = Math.max(1, Math.ceil(Math.max(...chart.categories.map((c) => c.length * 7 + 8)) / slot));
+  const every = roundUp(Math.max(...chart.categories.map((c) => c.length * 7 + 8)) / slot);
   chart.categories.forEach((name, k) => {
     const px = x(k + 0.5);
     if (k % every === 0 && px >= area.left && px <= area.right)
@@ -35,7 +35,7 @@ function drawBars(box, chart, state) {
     glow.setAttribute("x", x(k));
     glow.setAttribute("visibility", "visible");
     const rows = [`${chart.x_label} ${chart.categories[k]}`];
-    for (const { bar, n } of seen) rows.push({ text: `${bar.name}: ${show(bar.values[k], chart.percent)}`, colour: colour(n) });
+    for (const { bar, n } of seen) rows.push({ text: `${bar.name}: ${show(bar.values[k], chart.percent)}`, colour: colour(hueOf(bar, n)) });
     say(rows, cx, cy);
   }
   const valid = (k) => Math.max(0, Math.min(count - 1, k));
@@ -50,5 +50,5 @@ function drawBars(box, chart, state) {
     mark(k, ...screen(svg, x(k + 0.5), area.top + 20));
   });
   resetButton(box, state, redraw);
-  legend(box, chart.series.map((bar) => bar.name), state.hidden, () => redraw());
+  legend(box, chart.series.map(keyOf), state.hidden, () => redraw());
 }

@@ -26,6 +26,8 @@ function show(value, percent) {
   return size >= 1e5 || size < 1e-3 ? value.toExponential(3) : String(Number(value.toPrecision(5)));
 }
 
+function tick(value) { return Math.abs(value) >= 1e6 ? value.toExponential().replace("e+", "e") : show(value); }
+
 function ticks(low, high, wanted) {
   const span = high - low || Math.abs(high) || 1;
   const rough = span / Math.max(1, wanted), power = Math.pow(10, Math.floor(Math.log10(rough)));
@@ -35,6 +37,10 @@ function ticks(low, high, wanted) {
   return found;
 }
 
+function hueOf(series, place) { return series.hue === null || series.hue === undefined ? place : series.hue; }
+function keyOf(series, place) { const hue = hueOf(series, place); return { text: series.name, colour: colour(hue), dashed: hue >= 8 }; }
+/* The first of 1, 2, 5, 10, 20, ... that is not smaller. */
+function roundUp(least) { for (let power = 1; ; power *= 10) for (const some of [1, 2, 5]) if (some * power >= least) return some * power; }
 function colour(index) { return "var(--c" + (index % 8) + ")"; }
 function dash(index) { return ["", "6 3", "2 3", "8 3 2 3"][Math.floor(index / 8) % 4]; }
 
@@ -66,9 +72,9 @@ function scale(from, to) {
 function axisX(f, x, range, label) {
   const { svg, area } = f;
   el(svg, "line", { class: "axis", x1: area.left, x2: area.right, y1: area.bottom, y2: area.bottom });
-  for (const value of ticks(range[0], range[1], (area.right - area.left) / 80)) {
+  for (const value of ticks(range[0], range[1], Math.max(2, (area.right - area.left) / 70))) {
     el(svg, "line", { class: "axis", x1: x(value), x2: x(value), y1: area.bottom, y2: area.bottom + 4 });
-    el(svg, "text", { x: x(value), y: area.bottom + 16, "text-anchor": "middle" }, show(value));
+    el(svg, "text", { x: x(value), y: area.bottom + 16, "text-anchor": "middle" }, tick(value));
   }
   el(svg, "text", { class: "label", x: (area.left + area.right) / 2, y: f.height - 6, "text-anchor": "middle" }, label);
 }
@@ -77,9 +83,13 @@ function axisY(f, y, range, label, percent) {
   const { svg, area } = f;
   for (const value of ticks(range[0], range[1], 5)) {
     el(svg, "line", { class: "grid", x1: area.left, x2: area.right, y1: y(value), y2: y(value) });
-    const text = percent ? Number((100 * value).toPrecision(4)) + "%" : show(value);
+    const text = percent ? Number((100 * value).toPrecision(4)) + "%" : tick(value);
     el(svg, "text", { x: area.left - 5, y: y(value) + 4, "text-anchor": "end" }, text);
   }
+  axisLabel(f, label);
+}
+
+function axisLabel({ svg, area }, label) {
   const middle = (area.top + area.bottom) / 2;
   el(svg, "text", { class: "label", x: 12, y: middle, "text-anchor": "middle", transform: `rotate(-90 12 ${middle})` }, label);
 }

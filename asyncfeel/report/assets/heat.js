@@ -9,7 +9,7 @@ function drawHeat(box, chart, state) {
   const cells = grid(f, chart.values, top, chart.columns, chart.rows, chart);
   explore(f, cells, chart.columns.length, rows, state, (row, column) => [
     `${chart.y_label} ${chart.rows[row]}, ${chart.x_label} ${chart.columns[column]}`,
-    `${show(chart.values[row][column])} ${chart.unit}`,
+    `${chart.what} ${show(chart.values[row][column])} ${chart.unit}`,
   ]);
   key(box, top, chart.unit);
   return area;
@@ -31,7 +31,7 @@ function drawMatrices(box, chart, state) {
     for (let row = 0; row < chart.size; row++) values.push(Array.from({ length: chart.size }, (_, column) => (row === column ? 1 : 0)));
     for (const [row, column, value] of chart.entries[state.frame]) values[row][column] = value;
     const names = values.map((_, n) => String(n));
-    const tall = Math.max(7, Math.min(34, 340 / chart.size));
+    const tall = Math.min(34, (Math.min(480, body.clientWidth || 480) - 60) / chart.size);
     const f = frame(body, chart.size * tall + 52, 48, `${chart.title} of iteration ${name}`);
     const top = Math.max(1e-9, ...values.map((row) => Math.max(...row.map(Math.abs))));
     const cells = grid(f, values, top, names, names, chart, chart.size <= 10);
@@ -57,13 +57,11 @@ function grid(f, values, top, columns, rows, chart, numbers) {
       if (value / top > 0.55) text.classList.add("on");
     }
   }));
-  const name = (list, room) => Math.max(1, Math.ceil(room));
-  const everyX = name(columns, (7 * Math.max(...columns.map((c) => c.length)) + 14) / wide), everyY = name(rows, 13 / tall);
+  const everyX = roundUp((7 * Math.max(...columns.map((c) => c.length)) + 14) / wide), everyY = roundUp(13 / tall);
   columns.forEach((text, c) => { if (c % everyX === 0) el(svg, "text", { x: x(c + 0.5), y: area.bottom + 15, "text-anchor": "middle" }, text); });
   rows.forEach((text, r) => { if (r % everyY === 0) el(svg, "text", { x: area.left - 5, y: y(r + 0.5) + 4, "text-anchor": "end" }, text); });
   el(svg, "text", { class: "label", x: (area.left + area.right) / 2, y: f.height - 6, "text-anchor": "middle" }, chart.x_label);
-  const middle = (area.top + area.bottom) / 2;
-  el(svg, "text", { class: "label", x: 12, y: middle, "text-anchor": "middle", transform: `rotate(-90 12 ${middle})` }, chart.y_label);
+  axisLabel(f, chart.y_label);
   return { x, y, wide, tall };
 }
 

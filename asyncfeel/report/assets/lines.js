@@ -3,24 +3,29 @@
 function drawLines(box, chart, state) {
   state.hidden = state.hidden || new Set();
   const redraw = (focus) => { drawLines(box, chart, state); if (focus) box.querySelector("svg").focus(); };
-  const f = frame(box, 300, 62, `${chart.title}: ${chart.y_label} over ${chart.x_label}`);
+  const lanes = chart.apart ? chart.lines.length - state.hidden.size : 0;
+  const f = frame(box, chart.apart ? 52 + 44 * Math.max(1, lanes) : 300, chart.apart ? 100 : 62, `${chart.title}: ${chart.y_label} over ${chart.x_label}`);
   const { svg, area } = f;
-  const look = (line, n) => (Number.isInteger(line.look) ? line.look : n);
-  const seen = chart.lines.map((line, n) => ({ line, n: look(line, n), at: n })).filter(({ at }) => !state.hidden.has(at));
-  const full = extent(chart.lines.flatMap((line) => [line.x[0], line.x[line.x.length - 1]]));
+  const seen = chart.lines.map((line, n) => ({ line, n })).filter(({ n }) => !state.hidden.has(n));
+  const full = fromZero(extent(chart.lines.flatMap((line) => [line.x[0], line.x[line.x.length - 1]])));
   const range = state.range || full;
   const x = scale(range, [area.left, area.right]);
   const heights = seen.flatMap(({ line }) => within(line, range));
   const limits = padded(extent(heights.length ? heights : [0, 1]), chart.percent);
+  const tall = (area.bottom - area.top) / Math.max(1, lanes);
   const y = scale(limits, [area.bottom, area.top]);
-  axisY(f, y, limits, chart.y_label, chart.percent);
+  const own = (lane) => (chart.apart ? scale(limits, [area.top + (lane + 1) * tall, area.top + lane * tall + 6]) : y);
+  if (chart.apart) seen.forEach(({ line }, lane) => laneAxis(f, own(lane), limits, line.name));
+  else axisY(f, y, limits, chart.y_label, chart.percent);
+  if (chart.apart) axisLabel(f, chart.y_label);
   axisX(f, x, range, chart.x_label);
   const inner = el(svg, "g", { "clip-path": f.clip });
-  for (const { line, n } of seen) {
-    if (line.low) el(inner, "path", { d: bandPath(line, x, y), fill: colour(n), opacity: 0.18 });
-    el(inner, "path", { d: linePath(line, x, y, chart.step), class: "line", stroke: colour(n), "stroke-dasharray": dash(n) });
-    if (line.x.length === 1) el(inner, "circle", { cx: x(line.x[0]), cy: y(line.y[0]), r: 3, fill: colour(n) });
-  }
+  seen.forEach(({ line, n }, lane) => {
+    const y = own(lane), hue = hueOf(line, n);
+    if (line.low) el(inner, "path", { d: bandPath(line, x, y, chart.step), fill: colour(hue), opacity: 0.18 });
+    el(inner, "path", { d: linePath(line, x, y, chart.step), class: "line", stroke: colour(hue), "stroke-dasharray": dash(hue) });
+    if (line.x.length === 1 && line.y[0] !== null) el(inner, "circle", { cx: x(line.x[0]), cy: y(line.y[0]), r: 3, fill: colour(hue) });
+  });
   const cross = el(svg, "line", { class: "cross", y1: area.top, y2: area.bottom, visibility: "hidden" });
   const dots = el(svg, "g", {});
   const hover = (px, py, cx, cy) => {
@@ -34,13 +39,13 @@ function drawLines(box, chart, state) {
     cross.setAttribute("visibility", "visible");
     dots.textContent = "";
     const rows = [`${chart.x_label}: ${show(at)}`];
-    for (const { line, n } of seen) {
-      const k = index(line, at, chart.step);
-      if (k < 0 || line.y[k] === null) continue;
+    seen.forEach(({ line, n }, lane) => {
+      const k = index(line, at, chart.step), hue = hueOf(line, n);
+      if (k < 0 || line.y[k] === null) return;
       const spread = line.low ? ` (${show(line.low[k], chart.percent)} to ${show(line.high[k], chart.percent)})` : "";
-      rows.push({ text: `${line.name}: ${show(line.y[k], chart.percent)}${spread}`, colour: colour(n) });
-      el(dots, "circle", { cx: x(chart.step ? at : line.x[k]), cy: y(line.y[k]), r: 3.5, fill: colour(n), class: "dot" });
-    }
+      rows.push({ text: `${line.name}: ${show(line.y[k], chart.percent)}${spread}`, colour: colour(hue) });
+      el(dots, "circle", { cx: x(chart.step ? at : line.x[k]), cy: own(lane)(line.y[k]), r: 3.5, fill: colour(hue), class: "dot" });
+    });
     say(rows, cx, cy);
   }
   const zoom = zoomable(f, state, x, redraw, hover);
@@ -57,7 +62,13 @@ function drawLines(box, chart, state) {
     mark(state.at, ...screen(svg, x(state.at), area.top + 20));
   });
   resetButton(box, state, redraw);
-  legend(box, chart.lines.map((line, n) => ({ text: line.name, colour: colour(look(line, n)), dashed: look(line, n) >= 8 })), state.hidden, () => redraw());
+  legend(box, chart.lines.map((line, n) => keyOf(line, n)), state.hidden, () => redraw());
+}
+
+function laneAxis({ svg, area }, y, limits, name) {
+  el(svg, "line", { class: "grid", x1: area.left, x2: area.right, y1: y(0), y2: y(0) });
+  el(svg, "text", { x: area.left - 30, y: (y(limits[0]) + y(limits[1])) / 2 + 4, "text-anchor": "end" }, name);
+  for (const value of ticks(limits[0], limits[1], 1.5)) if (value) el(svg, "text", { x: area.left - 5, y: y(value) + 4, "text-anchor": "end" }, show(value));
 }
 
 function extent(values) {
@@ -65,9 +76,10 @@ function extent(values) {
   for (const value of values) if (value !== null && value !== undefined) { low = Math.min(low, value); high = Math.max(high, value); }
   return low > high ? [0, 1] : low === high ? [low - (Math.abs(low) || 1) / 2, high + (Math.abs(high) || 1) / 2] : [low, high];
 }
+/* An axis begins at 0 where the data come near it, as in the figures for papers. */
+function fromZero([low, high]) { return low >= 0 && low < 0.4 * high ? [0, high] : [low, high]; }
 function padded([low, high], percent) {
-  const room = (high - low) * 0.05;
-  const bottom = low >= 0 && low - room < 0 ? 0 : low - room;
+  const room = (high - low) * 0.05, bottom = fromZero([low, high])[0] === 0 ? 0 : low - room;
   return [bottom, percent && high <= 1 ? Math.min(1.02, high + room) : high + room];
 }
 function within(line, range) {
@@ -89,11 +101,13 @@ function linePath(line, x, y, step) {
   });
   return d;
 }
-function bandPath(line, x, y) {
+function bandPath(line, x, y, step) {
   const known = line.x.map((_, k) => k).filter((k) => line.low[k] !== null && line.high[k] !== null);
-  const up = known.map((k) => `${x(line.x[k]).toFixed(1)} ${y(line.high[k]).toFixed(1)}`);
-  const down = known.map((k) => `${x(line.x[k]).toFixed(1)} ${y(line.low[k]).toFixed(1)}`).reverse();
-  return known.length ? `M${up.concat(down).join("L")}Z` : "";
+  const points = (values) => known.flatMap((k, n) => {
+    const here = `${x(line.x[k]).toFixed(1)} ${y(values[k]).toFixed(1)}`;
+    return step && n ? [`${x(line.x[k]).toFixed(1)} ${y(values[known[n - 1]]).toFixed(1)}`, here] : [here];
+  });
+  return known.length ? `M${points(line.high).concat(points(line.low).reverse()).join("L")}Z` : "";
 }
 function nearest(seen, at, range) {
   let best = null;

@@ -1,6 +1,6 @@
 "use strict";
 /* Who does what when: a row for each server and client, and the models on their way. */
-const WORK = { compute: 0, upload: 1, exchange: 2, download: 5, wait: 6 };
+const WORK = { compute: 0, upload: 1, exchange: 2, download: 5, idle: 6 };
 const WAY = { broadcast: 5, upload: 1, exchange: 3 };
 
 function drawTracks(box, chart, state) {
@@ -23,10 +23,10 @@ function drawTracks(box, chart, state) {
   const inner = el(svg, "g", { "clip-path": f.clip });
   const slices = chart.slices.filter((one) => on("slice " + one.what));
   for (const one of slices) {
-    const wait = one.what === "wait";
+    const idle = one.what === "idle";
     el(inner, "rect", {
       x: x(one.start_s).toFixed(2), width: Math.max(0.4, x(one.end_s) - x(one.start_s)).toFixed(2), fill: colour(WORK[one.what]),
-      y: y(one.track) + (wait ? 6 : 2), height: wait ? 4 : 12, opacity: wait ? 0.35 : 1,
+      y: y(one.track) + (idle ? 6 : 2), height: idle ? 4 : 12, opacity: idle ? 0.35 : 1,
     });
   }
   for (const one of chart.arrows) if (on("arrow " + one.what)) arrow(inner, x, y, one);

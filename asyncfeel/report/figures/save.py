@@ -1,4 +1,4 @@
-"""Every figure into its files: one per view, in three formats."""
+"""Every chart into its files: three formats each, one column of a paper wide."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from asyncfeel.errors import InputError
-from asyncfeel.report.charts import Bars, Chart, Figure, Heat, Matrices, Network, Tracks, View
-from asyncfeel.report.figures import maps, scenes, series, style
+from asyncfeel.report.charts import Chart, Figure, Heat, Lines, Matrices, Network, Tracks, View
+from asyncfeel.report.figures import legend, maps, scenes, series, style
 
 FORMATS = ("png", "pdf", "svg")
 _DRAW: dict[str, Callable[[Any, Any], None]] = {
@@ -41,45 +41,61 @@ def all_of(figures: Sequence[Figure], folder: Path) -> list[Path]:
         matplotlib.rcParams.update(style.SETTINGS)
         for figure in figures:
             for name, view in zip(_names(figure), figure.views, strict=True):
-                if view.charts:
-                    found += _save(view, folder, name)
+                for chart in view.charts:
+                    found += _save(chart, folder, _name(figure, view, chart, name))
     return found
+
+
+def _name(figure: Figure, view: View, chart: Chart, name: str) -> str:
+    """The chart's file: that of its view, and its title where the view has several charts."""
+    title = _plain(chart.title)
+    if len(view.charts) == 1 or not title:
+        return name
+    return f"{name}-{title.removeprefix(f'{figure.slug}-')}"
 
 
 def _names(figure: Figure) -> list[str]:
     """The views' file names: the figure's own, and what tells the views apart."""
     if len(figure.views) == 1:
         return [figure.slug]
-    plain = [re.sub(r"[^A-Za-z0-9._=+-]+", "-", view.label)[:60].strip("-.") or "view" for view in figure.views]
+    plain = [_plain(view.label) or "view" for view in figure.views]
     return [
         f"{figure.slug}-{name}" if plain.count(name) == 1 else f"{figure.slug}-{name}-{number + 1}"
         for number, name in enumerate(plain)
     ]
 
 
-def _save(view: View, folder: Path, name: str) -> list[Path]:
+def _plain(text: str) -> str:
+    """A text as part of a file's name."""
+    return re.sub(r"[^A-Za-z0-9._=+-]+", "-", text)[:60].strip("-.")
+
+
+def _save(chart: Chart, folder: Path, name: str) -> list[Path]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
 
-    heights = [_height(chart) for chart in view.charts]
-    drawing = Canvas(figsize=(style.COLUMN_IN, sum(heights)))
+    drawing = Canvas(figsize=(style.COLUMN_IN, _height(chart)))
     FigureCanvasAgg(drawing)
-    rows = drawing.subplots(len(heights), 1, squeeze=False, gridspec_kw={"height_ratios": heights})
-    for axes, chart in zip(rows[:, 0], view.charts, strict=True):
-        _DRAW[chart.kind](axes, chart)
+    _DRAW[chart.kind](drawing, chart)
     files = [folder / f"{name}.{kind}" for kind in FORMATS]
-    for file in files:
-        dated = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[file.suffix[1:]]
-        drawing.savefig(file, metadata=dated)
+    dated: dict[str, dict[str, Any]] = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
+    for kind, file in zip(FORMATS, files, strict=True):
+        drawing.savefig(file, metadata=dated[kind])
     return files
 
 
 def _height(chart: Chart) -> float:
     """How tall a chart is, in inches."""
     if isinstance(chart, Tracks):
-        return 0.7 + 0.115 * len(chart.tracks)
+        return 0.9 + 0.115 * len(chart.tracks)
     if isinstance(chart, Heat):
         return min(3.0, 1.0 + 0.12 * len(chart.rows))
-    if isinstance(chart, Matrices | Network):
+    if isinstance(chart, Matrices):
         return 2.9
-    return 1.9 if isinstance(chart, Bars) else 2.1
+    if isinstance(chart, Network):
+        tall = max(node.y for node in chart.nodes) - min(node.y for node in chart.nodes)
+        return 0.3 + 3.0 * max(0.2, tall)
+    if isinstance(chart, Lines):
+        names = [line.name for line in chart.lines]
+        return 0.6 + 0.28 * len(names) if chart.apart else 2.0 + legend.height_in(names)
+    return 1.9 + legend.height_in([bar.name for bar in chart.series])

@@ -4,7 +4,9 @@ from typing import Any
 
 COLUMN_IN = 3.5
 """The width of a column of a two-column paper, in inches."""
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6e7378", "#882255")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b0528a", "#c98a00", "#3d9bd6", "#6e7378", "#882255")
+"""The page's own colours on white."""
+INK = "#08407e"
 DASHES = ("-", "--", ":", "-.")
 HEAT = "Blues"
 
@@ -31,6 +33,15 @@ SETTINGS: dict[Any, Any] = {
     "savefig.dpi": 300,
     "figure.constrained_layout.use": True,
 }
+
+
+def lowest(low: float, high: float) -> float | None:
+    """Where an axis begins if not just below the data: at 0, unless that would waste most of it.
+
+    >>> lowest(0.1, 2.3), lowest(0.9, 0.98), lowest(-1.0, 2.0)
+    (0.0, None, None)
+    """
+    return 0.0 if 0 <= low < 0.4 * high else None
 
 
 def colour(number: int) -> str:
