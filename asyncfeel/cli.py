@@ -11,7 +11,7 @@ from rich.console import Console
 from asyncfeel import flags
 from asyncfeel.errors import InputError
 from asyncfeel.flags import Json, Preset, option, taking
-from asyncfeel.terminal import interruptible, reported
+from asyncfeel.terminal import DEBUG, Commands, interruptible, reported
 
 if TYPE_CHECKING:
     from asyncfeel.progress import View
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="asyncfeel",
+    cls=Commands,
     help="Asynchronous federated learning at the edge: a simulated clock, real training, everything recorded.",
     no_args_is_help=True,
     add_completion=False,
@@ -31,8 +32,10 @@ app = typer.Typer(
 def root(
     context: typer.Context,
     version: Annotated[bool, option("Print the version and exit.", "--version")] = False,
+    debug: Annotated[bool, option("Show where an error comes from, in every command.", "--debug")] = False,
 ) -> None:
     """Asynchronous federated learning at the edge: a simulated clock, real training, everything recorded."""
+    DEBUG.set(debug)
     if version:
         from asyncfeel import __version__
 
@@ -41,14 +44,14 @@ def root(
 
 
 @app.command()
-@taking(flags.scenario, flags.output, flags.tracking)
+@taking(flags.scenario, flags.output, flags.replacing, flags.tracking)
 def run(**arguments: Any) -> None:
     """Simulate and train: shows progress, writes a run folder, ends with a summary."""
     execute(arguments, train=True)
 
 
 @app.command()
-@taking(flags.scenario, flags.output)
+@taking(flags.scenario, flags.output, flags.replacing)
 def plan(**arguments: Any) -> None:
     """The same world without training: iterations, staleness and simulated time in a moment."""
     execute(arguments, train=False)
@@ -206,7 +209,9 @@ def execute(arguments: dict[str, Any], train: bool) -> None:
         console = Console()
         view = _view(console, arguments["quiet"] or arguments["json_"])
         trackers = [tracking.make(kind) for kind in arguments.get("log") or []]
-        result = simulate(scenario, arguments["out"], train=train, view=view, stop=stop, trackers=trackers)
+        result = simulate(
+            scenario, arguments["out"], train=train, view=view, stop=stop, trackers=trackers, force=arguments["force"]
+        )
         if arguments["json_"]:
             print(json.dumps(strict(result.summary)))
         elif arguments["quiet"]:

@@ -62,6 +62,14 @@ def tracking(
     """The flags that say who else follows a run."""
 
 
+def replacing(
+    force: Annotated[
+        bool, option("Replace the run in the folder, if it is one of asyncfeel's own and has ended.", "--force")
+    ] = False,
+) -> None:
+    """The flag that allows a run folder to be replaced."""
+
+
 def taking(*groups: Callable[..., None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command that takes `**arguments` the flags of these groups, after its own."""
 

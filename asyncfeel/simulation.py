@@ -44,12 +44,14 @@ def run(
     view: View | None = None,
     stop: threading.Event | None = None,
     trackers: Sequence[Tracker] = (),
+    force: bool = False,
 ) -> Result:
     """Simulate the scenario and train for real; the result has the run folder and its tables.
 
     With `train=False` it is a plan: the same schedule without training. Setting `stop` ends the
     run early and cleanly. It may be called where an event loop is running already, as in a notebook.
-    The trackers are told of every iteration and every evaluation.
+    The trackers are told of every iteration and every evaluation. With `force` an ended run in `out`
+    is replaced.
     """
     followers = tracking.checked(trackers)
     stop = stop or threading.Event()
@@ -57,7 +59,9 @@ def run(
     started = time.perf_counter()
     prepared = prepare(scenario, train)
     followed = Trackers(followers, evaluated=prepared.learner is not None)
-    simulation = Simulation(prepared, None if out is None else Path(out), view or Silent(), stop, started, followed)
+    simulation = Simulation(
+        prepared, None if out is None else Path(out), view or Silent(), stop, started, followed, force
+    )
     return _complete(simulation.run(), stop)
 
 
@@ -99,6 +103,7 @@ class Simulation:
         stop: threading.Event,
         started: float,
         trackers: Trackers,
+        force: bool = False,
     ) -> None:
         self._prepared = prepared
         self._scenario = prepared.scenario
@@ -113,7 +118,7 @@ class Simulation:
         self._federation = self._make_federation()
         prepared.algorithm.start(self._federation)
         self._tally = Tally(self._federation, prepared.algorithm.objective(self._federation))
-        path = folders.create(out, self._name())
+        path = folders.create(out, self._name(), force)
         self._folder = folders.RunFolder(path, self._config(), *prepared.recorded, self._facts())
         self._measurements = Measurements(self._folder, view, trackers)
         self._evaluator = self._make_evaluator()

@@ -15,12 +15,7 @@ def of_folder(folder: Path) -> dict[str, Any]:
     """What there is to say about a run folder, finished or not."""
     from asyncfeel.recording import manifest
 
-    if not (folder / "manifest.json").is_file():
-        raise InputError(f"{str(folder)!r} is not a run folder: it has no manifest.json")
-    try:
-        found = manifest.read(folder)
-    except (OSError, ValueError) as error:
-        raise InputError(f"the manifest of {str(folder)!r} cannot be read: {error}") from error
+    found = manifest.read(folder)
     if missing := [name for name in ("status", "kind", "algorithm", "topology", "psi", "seed") if name not in found]:
         raise InputError(f"the manifest of {str(folder)!r} has no {missing[0]!r}: it is not that of a run")
     return {

@@ -71,7 +71,7 @@ def trained(tmp_path_factory):
 @pytest.mark.parametrize("command", ["run", "plan"])
 def test_help_shows_every_flag_exactly_as_promised(command):
     words = re.findall(r"--[a-z-]+", asks(f"{command} --help"))
-    own = ["--log"] if command == "run" else []
+    own = ["--force", "--log"] if command == "run" else ["--force"]
     assert sorted(set(words)) == sorted([*FLAGS, *own, "--help"])
 
 

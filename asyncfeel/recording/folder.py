@@ -5,8 +5,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from asyncfeel import safe_files
 from asyncfeel.errors import InputError
-from asyncfeel.recording import rows
+from asyncfeel.recording import replacing, rows
 from asyncfeel.recording.manifest import Manifest
 from asyncfeel.recording.servers import ServerRows
 from asyncfeel.recording.tables import Table
@@ -76,8 +77,15 @@ class RunFolder:
                 table.close()
 
 
-def create(out: Path | None, name: str) -> Path:
-    """A new, empty folder: the one asked for, or runs/<name>, numbered where that exists."""
+def create(out: Path | None, name: str, force: bool = False) -> Path:
+    """A new, empty folder: the one asked for, or runs/<name>, numbered where that exists.
+
+    With `force` it may be that of an ended run, which is removed.
+    """
+    name = replacing.plain(name)
+    if force:
+        out = out or Path("runs") / name
+        replacing.clear(out)
     if out is not None:
         if out == Path():
             raise InputError("--out is empty, or this very folder: name a folder of its own for the run")
@@ -90,10 +98,13 @@ def create(out: Path | None, name: str) -> Path:
 
 
 def _make(path: Path) -> Path:
-    if path.is_dir() and any(path.iterdir()):
-        raise InputError(f"the folder {str(path)!r} is not empty: runs are never overwritten; choose another --out")
     try:
+        if path.is_dir() and any(path.iterdir()):
+            raise InputError(
+                f"the folder {str(path)!r} is not empty: runs are not overwritten; choose another --out, or --force"
+            )
+        str(path).encode()
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"the folder {str(path)!r} cannot be made: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"the folder {str(path)!r} cannot be made: {safe_files.reason(error)}") from error
     return path

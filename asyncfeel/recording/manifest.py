@@ -11,13 +11,17 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
+from asyncfeel import safe_files
+from asyncfeel.errors import InputError
+from asyncfeel.recording import facts
+
 Status = Literal["running", "finished", "interrupted", "failed"]
 
 
 class Manifest:
     """A JSON file that is replaced as a whole, so that a reader never sees half of it."""
 
-    def __init__(self, folder: Path, facts: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, told: dict[str, Any]) -> None:
         self._path = folder / "manifest.json"
         self._started = time.perf_counter()
         self._data: dict[str, Any] = {
@@ -26,13 +30,13 @@ class Manifest:
             "versions": versions(),
             "machine": {"host": socket.gethostname(), "platform": platform.platform(), "cores": os.cpu_count()},
             "process": os.getpid(),
-            **facts,
+            **told,
         }
         self._write()
 
-    def close(self, status: Status, facts: dict[str, Any]) -> None:
+    def close(self, status: Status, told: dict[str, Any]) -> None:
         """Record how the run ended."""
-        self._data |= facts | {"status": status}
+        self._data |= told | {"status": status}
         wall = self._data.get("wall", {})
         self._data["wall"] = {**wall, "total_s": wall.get("setup_s", 0.0) + time.perf_counter() - self._started}
         self._write()
@@ -65,16 +69,22 @@ def versions() -> dict[str, str]:
 
 def read(folder: Path) -> dict[str, Any]:
     """The manifest of a run; a run that says it is running although its process is gone was killed."""
-    data: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    if not isinstance(data, dict) or not isinstance(data.get("machine", {}), dict):
-        raise ValueError("it is not the manifest of a run")
+    path = folder / "manifest.json"
+    if not os.path.lexists(path):
+        raise InputError(f"{str(folder)!r} is not a run folder: it has no manifest.json")
+    try:
+        data = facts.check(safe_files.load_json(path, "the manifest"))
+    except (InputError, ValueError) as error:
+        raise InputError(f"the manifest of {str(folder)!r} cannot be read: {error}") from error
     here = data.get("machine", {}).get("host") == socket.gethostname()
-    if data.get("status") == "running" and here and not _alive(int(data.get("process", 0))):
+    if data.get("status") == "running" and here and not _alive(facts.process(data)):
         data["status"] = "killed"
     return data
 
 
 def _alive(process: int) -> bool:
+    if not process:
+        return False
     try:
         os.kill(process, 0)
     except ProcessLookupError:

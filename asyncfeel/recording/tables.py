@@ -1,15 +1,15 @@
 """The CSV files of a run: their columns, how they are streamed, how they are read back."""
 
-import csv
 import hashlib
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from asyncfeel.errors import InputError
+from asyncfeel.recording import parsing
 
 COLUMNS = {
     "clients": ("client", "server", "samples", "flops"),
@@ -76,14 +76,6 @@ class Table:
 def read(folder: Path, name: str) -> dict[str, NDArray[Any]]:
     """A table as plain arrays, one per column; a half-written last row is left out."""
     path = folder / f"{name}.csv"
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise InputError(f"{str(folder)!r} has no {name}.csv") from error
-    complete = text[: text.rfind("\n") + 1]
-    header, *rows = list(csv.reader(complete.splitlines())) or [list(COLUMNS[name])]
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
-    return {
-        title: np.array(values, dtype=np.float64).astype(np.int64 if title in WHOLE else np.float64)
-        for title, values in zip(header, columns, strict=True)
-    }
+    if not os.path.lexists(path):
+        raise InputError(f"{str(folder)!r} has no {name}.csv")
+    return parsing.columns(path, COLUMNS[name], WHOLE)

@@ -11,15 +11,23 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from asyncfeel.errors import InputError
 from asyncfeel.theory.mixing import Columns
 
 Matrix = NDArray[np.float64]
 Link = tuple[int, int]
 Rule = Literal["optimal", "metropolis"]
+MOST_SERVERS = 5_000
+"""How many servers a whole matrix may have: its eigenvalues take minutes, and the matrix 200 MB."""
 
 
 def laplacian(servers: int, links: Iterable[Link]) -> Matrix:
     """The graph's Laplacian L: degrees on the diagonal, -1 for each link."""
+    if servers > MOST_SERVERS:
+        raise InputError(
+            f"a synchronous mixing matrix of {servers:,} servers is too large: use at most {MOST_SERVERS:,} servers, "
+            "or an algorithm that mixes asynchronously"
+        )
     matrix = np.zeros((servers, servers))
     for a, b in links:
         matrix[a, a] += 1
