@@ -17,5 +17,9 @@ class Stalled(AsyncFeelError):
     """The simulated world has no event left although it was told to go on: a deadlock."""
 
 
+class Diverged(AsyncFeelError):
+    """Training went wrong for good: a result or a loss that is not finite, or out of all proportion."""
+
+
 class Interrupted(AsyncFeelError):
     """The user asked the run to end; what was recorded so far is kept."""

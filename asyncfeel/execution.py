@@ -8,6 +8,7 @@ from asyncfeel import catalogue, checks
 from asyncfeel.plugins import made, supply
 from asyncfeel.prepare import Prepared
 from asyncfeel.scenario import Scenario
+from asyncfeel.world.divergence import Divergence
 
 
 def executor(prepared: Prepared, stop: threading.Event) -> Any:
@@ -26,6 +27,14 @@ def executor(prepared: Prepared, stop: threading.Event) -> Any:
     }
     what = f"executor {settings.executor!r}"
     return checks.executor(made(what, make, supply(make, given)), settings.executor)
+
+
+def divergence(prepared: Prepared) -> Divergence | None:
+    """What tells sound results from diverged ones; nothing where nothing is trained."""
+    settings, learner = prepared.scenario.training, prepared.learner
+    if learner is None:
+        return None
+    return Divergence(learner.norm, settings.on_divergence, settings.divergence_limit, settings.learning_rate)
 
 
 def settled(scenario: Scenario, chosen: Any) -> Scenario:

@@ -19,6 +19,7 @@ from asyncfeel.measurements import Measurements
 from asyncfeel.prepare import Prepared, prepare
 from asyncfeel.progress import Silent, View
 from asyncfeel.recording import folder as folders
+from asyncfeel.recording.divergence import DivergenceRows
 from asyncfeel.result import Result
 from asyncfeel.scenario import Scenario, text
 from asyncfeel.scenario.build import as_table
@@ -121,6 +122,7 @@ class Simulation:
         path = folders.create(out, self._name(), force)
         self._folder = folders.RunFolder(path, self._config(), *prepared.recorded, self._facts())
         self._measurements = Measurements(self._folder, view, trackers)
+        self._diverged = DivergenceRows(path, self._federation.divergence)
         self._evaluator = self._make_evaluator()
         self._observers += [self._folder, self._tally, view, trackers]
         if self._evaluator:
@@ -149,6 +151,7 @@ class Simulation:
         finally:
             self._executor.close()
             self._folder.close()
+            self._diverged.close()
             self._folder.manifest.close(status, ended)
             self._view.finish()
             summary = {"folder": str(self._folder.path), "status": status, **ended}
@@ -191,6 +194,7 @@ class Simulation:
             "iterations": self._federation.iteration,
             "time_s": self._end_s(),
             "steps": self._tally.steps,
+            "diverged": self._diverged.count,
             "metrics": asdict(latest) if (latest := self._measurements.latest) else None,
             "best_accuracy": self._measurements.best_accuracy,
             "servers": self._tally.table(),
@@ -236,6 +240,7 @@ class Simulation:
             stop.until_s or math.inf,
             prepared.learner.trained_norm if prepared.learner else None,
             self._scenario.training.learning_rate,
+            execution.divergence(prepared),
         )
 
     def _make_evaluator(self) -> Evaluator | None:
@@ -244,7 +249,7 @@ class Simulation:
             return None
         norm = learner.trained_norm if self._folder.servers else None
         grid = settings.every_s, settings.every_iterations
-        return Evaluator(self._executor.evaluate, self._measurements.add, *grid, norm)
+        return Evaluator(self._executor.evaluate, self._diverged.watching(self._measurements.add), *grid, norm)
 
     def _one_thread_per_job(self) -> Any:
         if self._prepared.learner is None:

@@ -82,6 +82,8 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
         facts.append(("consensus", f"{consensus['rounds']} rounds, {duration(consensus['duration_s'])} simulated"))
     if "steps" in found:
         facts.append(("training", f"{found['steps']:,} steps" + _rate(found)))
+    if found.get("diverged"):
+        facts.append(("diverged", f"{found['diverged']:,} results of clients were left out (divergence.csv)"))
     if found.get("executor_note"):
         facts.append(("executor", f"{found['executor']}: {found['executor_note']}"))
     return facts

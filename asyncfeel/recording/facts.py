@@ -9,7 +9,7 @@ TYPES: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(
         ("status", "started", "kind", "algorithm", "topology", "psi", "dataset", "model", "executor"), TEXT
     ),
-    **dict.fromkeys(("seed", "iterations", "steps", "workers"), COUNT),
+    **dict.fromkeys(("seed", "iterations", "steps", "diverged", "workers"), COUNT),
     **dict.fromkeys(("time_s", "flops_per_step", "model_bits"), NUMBER),
     **dict.fromkeys(("best_accuracy", "idle_share"), NUMBER + NULL),
     **dict.fromkeys(("versions", "machine", "traffic", "digests", "wall"), TABLE),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from asyncfeel import safe_files
 from asyncfeel.errors import InputError
+from asyncfeel.jobs import EVERYONE
 
 AT_ONCE = 50_000
 """Rows that become numbers together, so that their text does not pile up."""
@@ -55,7 +56,9 @@ def _arrays(path: Path, titles: Sequence[str], rows: Sequence[str]) -> dict[str,
 
 def _whole(path: Path, title: str, values: NDArray[np.float64]) -> NDArray[np.int64]:
     with np.errstate(invalid="ignore"):
-        sound = (values >= 0) & (values < MOST_WHOLE) & (values == np.floor(values))
+        sound = (
+            (values >= (EVERYONE if title == "client" else 0)) & (values < MOST_WHOLE) & (values == np.floor(values))
+        )
     if not sound.all():
         raise InputError(
             f"{str(path)!r} is not a table of a run: {title} must be whole numbers from 0, not {values[~sound][0]}"

@@ -28,6 +28,7 @@ COLUMNS = {
     "mixing": ("iteration", "source", "target", "weight"),
     "metrics": ("iteration", "time_s", "train_loss", "test_loss", "test_accuracy"),
     "servers": ("iteration", "time_s", "server", "distance", "test_loss", "test_accuracy"),
+    "divergence": ("iteration", "time_s", "client", "learning_rate", "norm"),
 }
 WHOLE = {
     "client",

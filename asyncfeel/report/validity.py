@@ -35,6 +35,6 @@ def check(folder: Path, servers: int, world: Mapping[str, Columns | None]) -> No
 def _check_column(what: str, title: str, values: NDArray[Any], most: int | None) -> None:
     if most is not None and len(values) and values.max() >= most:
         raise InputError(f"{what} must be below {most}, not {values.max()}")
-    if title.endswith("_s") or title in ("flops", "weight", "steps_mean"):
-        if not np.isfinite(values).all():
-            raise InputError(f"{what} must be finite numbers")
+    numbers = title.endswith("_s") or title in ("flops", "weight", "steps_mean")
+    if numbers and not np.isfinite(values).all():
+        raise InputError(f"{what} must be finite numbers")
