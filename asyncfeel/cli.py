@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from asyncfeel import flags
+from asyncfeel import flags, safe_files
 from asyncfeel.errors import InputError
-from asyncfeel.flags import Json, Preset, option, taking
-from asyncfeel.terminal import DEBUG, Commands, interruptible, reported
+from asyncfeel.flags import Commands, Json, Preset, option, taking
+from asyncfeel.terminal import DEBUG, interruptible, reported
 
 if TYPE_CHECKING:
     from asyncfeel.progress import View
@@ -194,7 +194,8 @@ def timeline(
         from asyncfeel.report import timeline as traces
 
         end_s = None if until is None else units.quantity("until_s", until)
-        done = traces.write(folder, out, units.quantity("from_s", from_), end_s)
+        with safe_files.damaged(f"the run {str(folder)!r}"):
+            done = traces.write(folder, out, units.quantity("from_s", from_), end_s)
         print(f"wrote {done.path}: {done.slices} slices, {done.flows} arrows; open it at https://ui.perfetto.dev")
 
 

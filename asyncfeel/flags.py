@@ -6,6 +6,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+
+
+class Commands(TyperGroup):
+    """The commands, with `--debug` before or after any of them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put `--debug` where the root command looks for it."""
+        own = args[: args.index("--")] if "--" in args else args
+        if "--debug" in own:
+            args = ["--debug", *(arg for arg in own if arg != "--debug"), *args[len(own) :]]
+        return super().parse_args(ctx, args)
 
 
 def option(help: str, *names: str) -> Any:

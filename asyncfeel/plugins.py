@@ -98,8 +98,8 @@ def load(what: str, kind: str) -> Callable[..., Any]:
     module_name, _, attribute = kind.rpartition(":")
     if not module_name.endswith(".py") and module_name.partition(".")[0] in FOREIGN:
         raise InputError(
-            f"{what} {kind!r}: {module_name!r} is part of Python, or of a package that asyncfeel is built on, and has no "
-            "plug-ins: name a function in a module of your own, which may call it"
+            f"{what} {kind!r}: {module_name!r} is part of Python, or of a package that asyncfeel is built on, and has "
+            "no plug-ins: name a function in a module of your own, which may call it"
         )
     module = _module(what, module_name)
     found = getattr(module, attribute, None)

@@ -143,7 +143,8 @@ def _check_limits(scenario: Scenario, train: bool) -> None:
     every_s = scenario.evaluation.every_s
     if stop.until_s is not None and every_s is not None and stop.until_s / every_s > MOST:
         raise InputError(
-            f"evaluation.every_s = {every_s} asks for more than {MOST:,} evaluations until {stop.until_s} s: make it longer"
+            f"evaluation.every_s = {every_s} asks for more than {MOST:,} evaluations until {stop.until_s} s: "
+            "make it longer"
         )
     for what, kind in [("executor", scenario.execution.executor), ("model", scenario.model.kind)]:
         if ":" in kind:

@@ -11,9 +11,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NoReturn
-
-from typer.core import TyperGroup
+from typing import NoReturn
 
 from asyncfeel.errors import AsyncFeelError, InputError
 
@@ -22,17 +20,6 @@ LONGEST = 2000
 INTERNAL = 70
 DEBUG = ContextVar("debug", default=False)
 """Whether the command that is running was given `--debug`."""
-
-
-class Commands(TyperGroup):
-    """The commands, with `--debug` before or after any of them."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put `--debug` where the root command looks for it."""
-        own = args[: args.index("--")] if "--" in args else args
-        if "--debug" in own:
-            args = ["--debug", *(arg for arg in own if arg != "--debug"), *args[len(own) :]]
-        return super().parse_args(ctx, args)
 
 
 @contextmanager

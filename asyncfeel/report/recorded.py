@@ -7,14 +7,13 @@ import networkx as nx
 
 from asyncfeel import safe_files
 from asyncfeel.errors import InputError
-from asyncfeel.world import map_files
 
 
 def graph(folder: Path) -> "nx.Graph[int]":
     """The recorded graph of servers 0 to D - 1; an `InputError` if it is damaged."""
     data = safe_files.load_json(folder / "topology.json", "the file")
     try:
-        found: nx.Graph[Any] = map_files.node_link(data)
+        found: nx.Graph[Any] = nx.node_link_graph(data, edges="edges")
     except Exception as error:  # whatever networkx makes of data that are no graph
         raise InputError(f"topology.json of {str(folder)!r} is damaged: {safe_files.reason(error)}") from error
     numbered = set(found) == set(range(len(found))) and all(type(node) is int for node in found)

@@ -23,7 +23,7 @@ def check(folder: Path, servers: int, world: Mapping[str, Columns | None]) -> No
     if not len(clients["client"]) or not clients["samples"].sum():
         raise InputError(f"{str(folder)!r} is damaged: clients.csv has no client with samples")
     later = PER_ROW * (len(iterations["iteration"]) + 1)
-    most = {name: servers for name in ("server", "trigger", "source", "target")}
+    most = dict.fromkeys(("server", "trigger", "source", "target"), servers)
     most |= {"client": len(clients["client"]), "iteration": later, "staleness": later}
     for name, table in world.items():
         for title, values in (table or {}).items():

@@ -210,16 +210,15 @@ def _check_plain(path: str, value: Any) -> None:
         if isinstance(item, int) and not -safe_files.WHOLE <= item < safe_files.WHOLE:
             raise InputError(f"{path} must have at most 64 bits (18 digits)")
         if isinstance(item, str) and (len(item) > LONGEST_TEXT or not _is_text(item)):
-            raise InputError(
-                f"{path} must be a text of at most {LONGEST_TEXT:,} characters, all of them Unicode and not NUL"
-            )
+            raise InputError(f"{path} must be a text of at most {LONGEST_TEXT:,} characters, all of them Unicode")
 
 
 def _is_text(value: str) -> bool:
     try:
-        return b"\0" not in value.encode()
+        value.encode()
     except UnicodeEncodeError:
         return False
+    return True
 
 
 def _plugin(path: str, value: Any) -> Plugin:

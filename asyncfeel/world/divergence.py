@@ -76,7 +76,8 @@ class Divergence:
             who = "the central job" if case.client == EVERYONE else f"client {case.client}"
             raise Diverged(
                 f"training diverged: {who} changed its model by a norm of {case.norm:.3g} (the limit is "
-                f"{self._limit:g}) for global iteration {case.iteration}, at learning rate {case.learning_rate:g}: {REMEDY}"
+                f"{self._limit:g}) for global iteration {case.iteration}, at learning rate {case.learning_rate:g}: "
+                f"{REMEDY}"
             )
 
     def watching(self, report: Report) -> Report:

@@ -67,12 +67,15 @@ class Npz(Mapping[str, Array]):
     def header(self, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
         """The shape and the type of an array, without unpacking it."""
         try:
-            with safe_files.opened(self.path, "data file") as whole, zipfile.ZipFile(whole) as archive:
-                with archive.open(f"{name}.npy") as file:
-                    old = npy.read_magic(file) == (1, 0)
-                    read = npy.read_array_header_1_0 if old else npy.read_array_header_2_0
-                    shape, _, dtype = read(file)
-                    rest = self._bytes[name] - file.tell()
+            with (
+                safe_files.opened(self.path, "data file") as whole,
+                zipfile.ZipFile(whole) as archive,
+                archive.open(f"{name}.npy") as file,
+            ):
+                old = npy.read_magic(file) == (1, 0)
+                read = npy.read_array_header_1_0 if old else npy.read_array_header_2_0
+                shape, _, dtype = read(file)
+                rest = self._bytes[name] - file.tell()
         except InputError:
             raise
         except Exception as error:  # whatever numpy and zipfile make of a damaged file
