@@ -44,7 +44,7 @@ def _told(error: Exception) -> tuple[str, int]:
     if isinstance(error, OSError):
         where = f" {error.filename!r}" if error.filename is not None else ""
         return f"error: the system refused something{where}: {error.strerror or error}", 1
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or "allocate memory" in str(error) or "out of memory" in str(error):
         return f"error: there is not enough memory: use fewer clients or servers, or smaller data ({error})", 1
     kind = type(error).__name__
     return f"internal error: {kind}: {error}: run it again with --debug and report what it shows", INTERNAL

@@ -78,7 +78,7 @@ class Training:
     local_steps: int = option(
         10, "steps of one job: of a cluster's slowest client under a deadline, else of every client", least=1
     )
-    batch: int = option(10, "samples per step", least=1)
+    batch: int = option(10, "samples per step", least=1, most=100_000)
     learning_rate: float = option(0.05, "step size (eta)", above=0)
     momentum: float = option(0.0, "momentum; its memory starts anew with each job", least=0, below=1)
     weight_decay: float = option(0.0, "L2 penalty", least=0)
@@ -128,7 +128,7 @@ class Execution:
     """How the real training is done; it changes no simulated number."""
 
     executor: str = option("auto", "auto (the fastest here), batched, threads, serial, ray, or stub (no training)")
-    workers: int = option(0, "jobs at once; 0: as many as there are cores", least=0)
+    workers: int = option(0, "jobs at once; 0: as many as there are cores", least=0, most=4096)
     device: str = option(
         "auto",
         "auto, cpu, cuda, cuda:N, cuda:all (workers in turn) or mps",

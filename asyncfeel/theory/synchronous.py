@@ -86,8 +86,8 @@ def metropolis(links: Sequence[Link], shares: Sequence[float]) -> Matrix:
     Server j passes on to a neighbour i the share `min(1/(1+deg_j), mtil_i/(mtil_j (1+deg_i)))`.
     """
     servers = len(shares)
-    matrix = np.zeros((servers, servers))
     degree = np.diag(laplacian(servers, links))
+    matrix = np.zeros((servers, servers))
     for a, b in links:
         flow = min(shares[a] / (1 + degree[a]), shares[b] / (1 + degree[b]))
         matrix[a, b] = flow / shares[b]
