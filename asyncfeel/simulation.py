@@ -51,8 +51,7 @@ def run(
 
     With `train=False` it is a plan: the same schedule without training. Setting `stop` ends the
     run early and cleanly. It may be called where an event loop is running already, as in a notebook.
-    The trackers are told of every iteration and every evaluation. With `force` an ended run in `out`
-    is replaced.
+    The trackers are told of every iteration and evaluation; `force` replaces an ended run in `out`.
     """
     followers = tracking.checked(trackers)
     stop = stop or threading.Event()
@@ -60,9 +59,8 @@ def run(
     started = time.perf_counter()
     prepared = prepare(scenario, train)
     followed = Trackers(followers, evaluated=prepared.learner is not None)
-    simulation = Simulation(
-        prepared, None if out is None else Path(out), view or Silent(), stop, started, followed, force
-    )
+    path = None if out is None else Path(out)
+    simulation = Simulation(prepared, path, view or Silent(), stop, started, followed, force)
     return _complete(simulation.run(), stop)
 
 
