@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: run test lint types format docs docs-parts bench bench-peers chaos clean
+.PHONY: run test lint types format docs docs-parts fuzz bench bench-peers chaos clean
 
 run: $(READY)
 	$(BIN)/asyncfeel run --topology ring --psi inverse
@@ -36,6 +36,11 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $(READY)
+
+# FUZZ_SECONDS is the time for all targets together; inputs that break a parser are kept in tests/corpus.
+fuzz: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
+	FUZZ_SECONDS=$(or $(FUZZ_SECONDS),300) $(BIN)/python -m tests.fuzz.fuzz
 
 # DATA is a folder with mnist.npz and cifar10.npz; without it the images are random.
 bench: $(READY)

@@ -29,5 +29,9 @@ class Hung(AsyncFeelError):
     """Training did not end within its time limit: a worker hangs, and cannot be made to stop."""
 
 
+class Diverged(AsyncFeelError):
+    """Training went wrong for good: a result or a loss that is not finite, or out of all proportion."""
+
+
 class Interrupted(AsyncFeelError):
     """The user asked the run to end; what was recorded so far is kept."""

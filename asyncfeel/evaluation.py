@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from asyncfeel.errors import Interrupted
+from asyncfeel.errors import InputError, Interrupted
 from asyncfeel.jobs import Model
 from asyncfeel.learning.metrics import Metrics
 from asyncfeel.world.federation import Federation, Norm
 from asyncfeel.world.records import Completion
 
+MOST = 1_000_000
+"""How many evaluations a run may have on a grid of seconds."""
 PENDING = 2
 """How many evaluations may be under way before the run waits for the oldest."""
 
@@ -121,6 +123,8 @@ class Evaluator:
                 return
             self._test(federation, grid_s)
             self._next += 1
+            if self._next > MOST:
+                raise InputError(f"evaluation.every_s asks for more than {MOST:,} evaluations: make it longer")
 
     def _test(self, federation: Federation, time_s: float) -> None:
         if self._model_at != federation.iteration or self._latest is None:

@@ -8,7 +8,9 @@ from typing import Any
 from asyncfeel import catalogue, checks
 from asyncfeel.plugins import made, supply
 from asyncfeel.prepare import Prepared
+from asyncfeel.resuming.door import Door
 from asyncfeel.scenario import Scenario
+from asyncfeel.world.divergence import Divergence
 
 
 def executor(prepared: Prepared, stop: threading.Event) -> Any:
@@ -27,6 +29,15 @@ def executor(prepared: Prepared, stop: threading.Event) -> Any:
     }
     what = f"executor {settings.executor!r}"
     return checks.executor(made(what, make, supply(make, given)), settings.executor)
+
+
+def divergence(prepared: Prepared, door: Door) -> Divergence | None:
+    """What tells sound results from diverged ones; nothing where nothing is trained."""
+    settings, learner = prepared.scenario.training, prepared.learner
+    if learner is None:
+        return None
+    rules = (settings.on_divergence, settings.divergence_limit, settings.learning_rate)
+    return Divergence(learner.norm, *rules, door.norm(learner.norm))
 
 
 def settled(scenario: Scenario, chosen: Any) -> Scenario:

@@ -6,6 +6,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+
+
+class Commands(TyperGroup):
+    """The commands, with `--debug` before or after any of them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put `--debug` where the root command looks for it."""
+        own = args[: args.index("--")] if "--" in args else args
+        if "--debug" in own:
+            args = ["--debug", *(arg for arg in own if arg != "--debug"), *args[len(own) :]]
+        return super().parse_args(ctx, args)
 
 
 def option(help: str, *names: str) -> Any:
@@ -94,6 +106,14 @@ def tracking(
     ] = None,
 ) -> None:
     """The flags that say who else follows a run."""
+
+
+def replacing(
+    force: Annotated[
+        bool, option("Replace the run in the folder, if it is one of asyncfeel's own and has ended.", "--force")
+    ] = False,
+) -> None:
+    """The flag that allows a run folder to be replaced."""
 
 
 def taking(*groups: Callable[..., None]) -> Callable[[Callable[..., None]], Callable[..., None]]:

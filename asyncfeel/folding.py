@@ -24,6 +24,7 @@ class Folding:
         self._change: Model = None
         self._losses: list[float | None] = []
         self._kept: list[Update] = []
+        self._diverged: list[tuple[int, float]] = []
 
     def take(self, place: int, update: Update) -> None:
         """Take the result of the client at this place of the broadcast."""
@@ -35,6 +36,12 @@ class Folding:
 
     def _add(self, update: Update) -> None:
         step = update.model - self._work.model
+        norm = self._work.beyond(step, update.loss) if self._work.beyond else None
+        if norm is not None:
+            self._diverged.append((self._next, norm))
+            if self._work.measure_loss:
+                self._losses.append(None)
+            return
         step *= self._factors[self._next]
         if self._change is None:
             self._change = step
@@ -49,7 +56,18 @@ class Folding:
         """The sum, once every client's result has been taken."""
         if self._next != len(self._work):
             raise RuntimeError(f"{len(self._work) - self._next} results of a broadcast are missing")
-        return Gathered(self._change, self._losses, self._kept)
+        if self._diverged:
+            self._leave_out()
+        return Gathered(self._change, self._losses, self._kept, self._diverged)
+
+    def _leave_out(self) -> None:
+        """Weigh those that are left as if the others had not been there: all their factors grow alike (A38)."""
+        out = {place for place, _ in self._diverged}
+        left = [place for place in range(len(self._work)) if place not in out]
+        if not left:
+            self._change = 0.0 * (self._work.model - self._work.model)
+        elif self._work.factors_of is not None:
+            self._change *= self._work.factors_of(left)[0] / self._factors[left[0]]
 
 
 class Hurried(Awaitable[Any], Protocol):

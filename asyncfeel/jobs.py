@@ -55,6 +55,8 @@ class Update:
     """The client's loss over its own data at the model it was sent, if it was asked for."""
     probe: "Probe | None" = None
     """What it found at both ends of its job, if it was asked for."""
+    diverged: bool = False
+    """Whether training diverged: the model is then the one that the client was sent, and not to be merged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,10 @@ class Broadcast:
     """Whether the results are wanted one by one as well; they are then all held in memory."""
     due_s: float = 0.0
     """The simulated second before which nobody asks for the results: a hint what to train first, no more."""
+    beyond: Callable[[Model, float | None], float | None] | None = None
+    """The norm of a change (w_i - s) that has diverged, given with the client's loss; nothing if it is sound."""
+    factors_of: Callable[[Sequence[int]], Sequence[float]] | None = None
+    """How much the changes of those at these places count, where the others are left out."""
 
     def __len__(self) -> int:
         return len(self.clients)
@@ -110,6 +116,8 @@ class Gathered:
     """The clients' losses at the model they were sent, if they were asked for."""
     updates: Sequence[Update] = ()
     """The results one by one, if they were to be kept."""
+    diverged: Sequence[tuple[int, float]] = ()
+    """The places in the broadcast whose results were left out, with the norms of their changes."""
 
 
 class Executor(Protocol):

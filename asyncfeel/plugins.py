@@ -20,11 +20,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from asyncfeel import safe_files
 from asyncfeel.errors import InputError
 
 T = typing.TypeVar("T")
 FROM_FILE = "asyncfeel_plugin_"
 """How the names of modules begin that were read from a file: nobody else can import them."""
+_BUILT_ON = ("matplotlib", "networkx", "numpy", "pip", "pyarrow", "ray", "rich", "safetensors", "setuptools", "simpy")
+FOREIGN = frozenset(sys.stdlib_module_names).union(_BUILT_ON, ("tensorboard", "torch", "torchvision", "typer"))
+"""Modules that are never plug-ins. A scenario of somebody else's must not be able to call os.system or torch.load."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +76,9 @@ def in_folder(folder: Path) -> dict[str, str]:
 
 def _file_summary(path: Path) -> str:
     try:
-        return summary(ast.parse(path.read_text(encoding="utf-8")))
-    except (OSError, SyntaxError, ValueError) as error:
-        return f"cannot be read: {error}"
+        return summary(ast.parse(safe_files.text(path, "the file", safe_files.PYTHON_BYTES)))
+    except (InputError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return f"cannot be read: {safe_files.reason(error)}"
 
 
 def summary(node: ast.Module | ast.FunctionDef) -> str:
@@ -92,6 +96,11 @@ def unknown(what: str, kind: str, names: typing.Iterable[str]) -> InputError:
 def load(what: str, kind: str) -> Callable[..., Any]:
     """The user's own `module:function`; a module may also be a .py file, or lie in this folder."""
     module_name, _, attribute = kind.rpartition(":")
+    if not module_name.endswith(".py") and module_name.partition(".")[0] in FOREIGN:
+        raise InputError(
+            f"{what} {kind!r}: {module_name!r} is part of Python, or of a package that asyncfeel is built on, and has "
+            "no plug-ins: name a function in a module of your own, which may call it"
+        )
     module = _module(what, module_name)
     found = getattr(module, attribute, None)
     if not callable(found):
@@ -103,16 +112,20 @@ def _module(what: str, name: str) -> types.ModuleType:
     beside = Path(name if name.endswith(".py") else f"{name.replace('.', '/')}.py")
     if not name.endswith(".py") and _installed(name):
         return _imported(name, lambda: importlib.import_module(name))
-    if beside.is_file():
+    if safe_files.is_file(beside):
         return from_file(beside)
     raise InputError(f"{what} '{name}:...': there is no module {name!r} to import and no file {str(beside)!r}")
 
 
 def _installed(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError):
+    if not all(part.isidentifier() for part in name.split(".")):
         return False
+    try:
+        return _imported(name, lambda: importlib.util.find_spec(name)) is not None
+    except InputError as error:
+        if isinstance(error.__cause__, ImportError | ValueError | OSError):
+            return False
+        raise
 
 
 def from_file(path: Path) -> types.ModuleType:

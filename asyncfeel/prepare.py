@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from asyncfeel import catalogue, checks, plugins
 from asyncfeel.errors import InputError
+from asyncfeel.evaluation import MOST
 from asyncfeel.learning.datasets import files
 from asyncfeel.learning.datasets.values import Dataset
 from asyncfeel.learning.partition import DRAWN, Partition
@@ -139,6 +140,12 @@ def _check_limits(scenario: Scenario, train: bool) -> None:
     stop = scenario.stop
     if stop.until_s is None and stop.iterations is None and (stop.patience is None or not train):
         raise InputError("the run would never end: give --until (simulated seconds) or --iterations")
+    every_s = scenario.evaluation.every_s
+    if stop.until_s is not None and every_s is not None and stop.until_s / every_s > MOST:
+        raise InputError(
+            f"evaluation.every_s = {every_s} asks for more than {MOST:,} evaluations until {stop.until_s} s: "
+            "make it longer"
+        )
     for what, kind in [("executor", scenario.execution.executor), ("model", scenario.model.kind)]:
         if ":" in kind:
             plugins.load(what, kind)
@@ -199,7 +206,8 @@ def _learner(scenario: Scenario, dataset: Dataset, parts: Partition) -> "tuple[L
     function = catalogue.find("model", plugin.kind)
     options = plugins.complete(f"model {plugin.kind!r}", function, plugin.options, frozenset({"shape", "outputs"}))
     training = dataclasses.asdict(scenario.training)
-    del training["local_steps"]
+    for name in ("local_steps", "on_divergence", "divergence_limit"):
+        del training[name]
     learner = Learner(
         dataset,
         parts,

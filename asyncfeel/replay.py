@@ -220,10 +220,10 @@ def drive(clock: Clock, end_s: float, poll: Callable[[], None] = lambda: None) -
 
 
 def _facts(folder: Path) -> dict[str, Any]:
-    try:
-        return manifest.read(folder)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{str(folder)!r} is not a run folder: it has no readable manifest.json") from error
+    found = manifest.read(folder)
+    if found.get("status") == "finished" and ("time_s" not in found or "iterations" not in found):
+        raise InputError(f"the manifest of {str(folder)!r} is damaged: it has no time_s or no iterations")
+    return found
 
 
 def _rows(folder: Path) -> list[Row]:

@@ -18,6 +18,7 @@ from asyncfeel.measurements import Measurements
 from asyncfeel.prepare import Prepared, prepare
 from asyncfeel.progress import Silent, View
 from asyncfeel.recording import folder as folders
+from asyncfeel.recording.divergence import DivergenceRows
 from asyncfeel.recording.manifest import versions
 from asyncfeel.result import Result
 from asyncfeel.resuming.continuity import Continuity
@@ -49,17 +50,20 @@ def run(
     view: View | None = None,
     stop: threading.Event | None = None,
     trackers: Sequence[Tracker] = (),
+    force: bool = False,
 ) -> Result:
     """Simulate the scenario and train for real; the result has the run folder and its tables.
 
     With `train=False` it is a plan: the same schedule without training. Setting `stop` ends the
     run early and cleanly. It may be called where an event loop is running already, as in a notebook.
-    The trackers are told of every iteration and every evaluation.
+    The trackers are told of every iteration and evaluation; `force` replaces an ended run in `out`.
     """
     started = time.perf_counter()
     train = train and scenario.execution.executor != "stub"
     followers = tracking.checked(trackers)
-    return start(prepare(scenario, train), None if out is None else Path(out), started, view, stop, followers)
+    return start(
+        prepare(scenario, train), None if out is None else Path(out), started, view, stop, followers, force=force
+    )
 
 
 def start(
@@ -70,11 +74,12 @@ def start(
     stop: threading.Event | None = None,
     trackers: Sequence[Tracker] = (),
     stopped: "Stopped | None" = None,
+    force: bool = False,
 ) -> Result:
     """Run what is prepared, from the beginning or from where it was stopped."""
     stop = stop or threading.Event()
     audience = Audience(view or Silent(), Trackers(trackers, evaluated=prepared.learner is not None))
-    simulation = Simulation(prepared, out, audience, stop, started, stopped)
+    simulation = Simulation(prepared, out, audience, stop, started, stopped, force)
     return complete(simulation.run(), stop)
 
 
@@ -89,6 +94,7 @@ class Simulation:
         stop: threading.Event,
         started: float,
         stopped: "Stopped | None" = None,
+        force: bool = False,
     ) -> None:
         self._prepared = prepared
         self._audience = audience
@@ -106,8 +112,9 @@ class Simulation:
         self._federation = self._make_federation()
         prepared.algorithm.start(self._federation)
         self._tally = Tally(self._federation, prepared.algorithm.objective(self._federation))
-        self._folder = self._make_folder(out)
+        self._folder = self._make_folder(out, force)
         self._measurements = Measurements(self._folder, audience)
+        self._diverged = DivergenceRows(self._folder, self._federation.divergence)
         self._evaluator = self._make_evaluator()
         self._continuity = self._make_continuity()
         self._observers += [self._folder, self._tally, audience]
@@ -186,6 +193,7 @@ class Simulation:
             "iterations": self._federation.iteration,
             "time_s": self._end_s(),
             "steps": self._tally.steps,
+            "diverged": self._diverged.count,
             "metrics": asdict(latest) if (latest := self._measurements.latest) else None,
             "best_accuracy": self._measurements.best_accuracy,
             "servers": self._tally.table(),
@@ -239,12 +247,13 @@ class Simulation:
             stop.until_s or math.inf,
             self._door.norm(learner.trained_norm) if learner else None,
             self._scenario.training.learning_rate,
+            execution.divergence(prepared, self._door),
         )
 
-    def _make_folder(self, out: Path | None) -> folders.RunFolder:
+    def _make_folder(self, out: Path | None, force: bool) -> folders.RunFolder:
         trained = self._prepared.learner is not None
         path = self._stopped.folder if self._stopped else None
-        path = path or folders.create(out, description.name(self._scenario, trained))
+        path = path or folders.create(out, description.name(self._scenario, trained), force)
         return folders.RunFolder(
             path,
             description.config(self._scenario),
@@ -260,7 +269,8 @@ class Simulation:
         norm = self._door.norm(learner.trained_norm) if self._folder.servers else None
         grid = settings.every_s, settings.every_iterations
         known = self._stopped.metrics if self._stopped else ()
-        return Evaluator(self._door.evaluate, self._measurements.add, *grid, norm, known)
+        report = self._diverged.watching(self._measurements.add)
+        return Evaluator(self._door.evaluate, report, *grid, norm, known)
 
     def _make_continuity(self) -> Continuity:
         saving, settings = None, self._scenario.checkpoint

@@ -7,7 +7,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from asyncfeel import safe_files
 from asyncfeel.errors import InputError
+from asyncfeel.terminal import printable
 from asyncfeel.units import duration
 
 
@@ -15,18 +17,13 @@ def of_folder(folder: Path) -> dict[str, Any]:
     """What there is to say about a run folder, finished or not."""
     from asyncfeel.recording import manifest
 
-    if not (folder / "manifest.json").is_file():
-        raise InputError(f"{str(folder)!r} is not a run folder: it has no manifest.json")
-    try:
-        found = manifest.read(folder)
-    except (OSError, ValueError) as error:
-        raise InputError(f"the manifest of {str(folder)!r} cannot be read: {error}") from error
+    found = manifest.read(folder)
     if missing := [name for name in ("status", "kind", "algorithm", "topology", "psi", "seed") if name not in found]:
         raise InputError(f"the manifest of {str(folder)!r} has no {missing[0]!r}: it is not that of a run")
-    return {
-        "folder": str(folder),
-        **(found if "servers" in found else found | _so_far(folder, bool(found.get("by_client")))),
-    }
+    if "servers" not in found:
+        with safe_files.damaged(f"the run {str(folder)!r}"):
+            found |= _so_far(folder, bool(found.get("by_client")))
+    return {"folder": str(folder), **found}
 
 
 def _so_far(folder: Path, one_server: bool) -> dict[str, Any]:
@@ -60,9 +57,14 @@ def _so_far(folder: Path, one_server: bool) -> dict[str, Any]:
 
 def show(console: Console, found: dict[str, Any]) -> None:
     """Print the summary as two small tables."""
+    with safe_files.damaged(f"the manifest of {found['folder']!r}"):
+        _show(console, found)
+
+
+def _show(console: Console, found: dict[str, Any]) -> None:
     facts = Table(box=None, show_header=False, pad_edge=False)
     for name, value in _facts(found):
-        facts.add_row(name, Text(value))
+        facts.add_row(name, Text(printable(value)))
     console.print(facts)
     console.print(_servers(found["servers"]))
     console.print(found["folder"], soft_wrap=True, highlight=False, markup=False, emoji=False)
@@ -87,6 +89,8 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
         facts.append(("consensus", f"{consensus['rounds']} rounds, {duration(consensus['duration_s'])} simulated"))
     if "steps" in found:
         facts.append(("training", f"{found['steps']:,} steps" + _rate(found)))
+    if found.get("diverged"):
+        facts.append(("diverged", f"{found['diverged']:,} results of clients were left out (divergence.csv)"))
     if found.get("executor_note"):
         facts.append(("executor", f"{found['executor']}: {found['executor_note']}"))
     return facts

@@ -298,7 +298,7 @@ FILES = [
     ("seed = ", "'s.toml' is not TOML"),
     ("[federation", "'s.toml' is not TOML"),
     ("seed = 1\nseed = 2", "'s.toml' is not TOML"),
-    (b"\xff\xfe", "'s.toml' is not TOML"),
+    (b"\xff\xfe", "'s.toml' cannot be read: it is not UTF-8 text"),
     ("sed = 2", "s.toml: key 'sed' is unknown: did you mean 'seed'?"),
     ("[federaton]\nclients = 3", "did you mean 'federation'?"),
     ("[federation]\nclinets = 3", "did you mean 'clients'?"),

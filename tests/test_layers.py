@@ -17,6 +17,7 @@ FOUNDATION = {
     "asyncfeel.folding",
     "asyncfeel.streams",
     "asyncfeel.plugins",
+    "asyncfeel.safe_files",
 }
 
 

@@ -110,9 +110,15 @@ def test_a_file_by_its_path_even_if_a_standard_module_has_its_name(folder):
 
 
 def test_an_installed_module():
-    import math
+    import hypothesis
 
-    assert plugins.load("psi", "math:sqrt") is math.sqrt
+    assert plugins.load("psi", "hypothesis:given") is hypothesis.given
+
+
+@pytest.mark.parametrize("kind", ["math:sqrt", "os:system", "subprocess:run", "torch:load", "numpy.lib.npyio:load"])
+def test_modules_that_have_no_plugins_are_never_called(kind):
+    with pytest.raises(InputError, match="has no plug-ins: name a function in a module of your own"):
+        plugins.load("psi", kind)
 
 
 def test_files_with_similar_paths_are_different_modules(folder):

@@ -6,6 +6,7 @@ import numpy as np
 from asyncfeel.errors import InputError
 
 TRIES = 1000
+WORK = 50_000_000
 
 
 def random_regular(servers: int, rng: np.random.Generator, *, degree: int = 3) -> nx.Graph:
@@ -19,8 +20,9 @@ def random_regular(servers: int, rng: np.random.Generator, *, degree: int = 3) -
     if not 0 < degree < servers or degree * servers % 2:
         rule = f"from 1 to {servers - 1} and even when the number of servers is odd"
         raise InputError(f"topology 'random-regular': degree must be {rule}, not {degree} (servers: {servers})")
-    for _ in range(TRIES):
+    tries = max(10, min(TRIES, WORK // (servers * degree)))
+    for _ in range(tries):
         graph = nx.random_regular_graph(degree, servers, seed=rng)
         if nx.is_connected(graph):
             return nx.relabel_nodes(graph, dict(zip(graph, range(servers), strict=True)))
-    raise InputError(f"topology 'random-regular': no connected graph in {TRIES} draws: raise degree ({degree})")
+    raise InputError(f"topology 'random-regular': no connected graph in {tries} draws: raise degree ({degree})")

@@ -6,6 +6,7 @@ import numpy as np
 from asyncfeel.errors import InputError
 
 TRIES = 1000
+WORK = 50_000_000
 
 
 def small_world(servers: int, rng: np.random.Generator, *, near: int = 4, rewire: float = 0.2) -> nx.Graph:
@@ -21,8 +22,9 @@ def small_world(servers: int, rng: np.random.Generator, *, near: int = 4, rewire
         raise InputError(f"topology 'small-world': near must be {rule}, not {near} (servers: {servers})")
     if not 0 <= rewire <= 1:
         raise InputError(f"topology 'small-world': rewire must be from 0 to 1, not {rewire}")
-    for _ in range(TRIES):
+    tries = max(10, min(TRIES, WORK // (servers * near)))
+    for _ in range(tries):
         graph = nx.watts_strogatz_graph(servers, near, rewire, seed=rng)
         if nx.is_connected(graph):
             return graph
-    raise InputError(f"topology 'small-world': no connected graph in {TRIES} draws: lower rewire or raise near")
+    raise InputError(f"topology 'small-world': no connected graph in {tries} draws: lower rewire or raise near")

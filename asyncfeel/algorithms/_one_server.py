@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from asyncfeel.jobs import Gathered
 from asyncfeel.theory.aggregation import data_shares
 from asyncfeel.world.cohort import Uploads
 from asyncfeel.world.federation import Federation
@@ -27,7 +28,9 @@ class OneServer:
         return [1.0]
 
 
-def merged(uploads: Uploads) -> list[Merged]:
-    """The record of clients that were merged by their data, each fresh."""
-    shares = data_shares(uploads.samples.tolist(), [])
+def merged(uploads: Uploads, gathered: Gathered) -> list[Merged]:
+    """The record of clients that were merged by their data, each fresh; those that were left out count 0."""
+    samples = uploads.samples.copy()
+    samples[[place for place, _ in gathered.diverged]] = 0
+    shares = data_shares(samples.tolist(), []) if samples.any() else [0.0] * len(samples)
     return [Merged(client, 0, share) for client, share in zip(uploads.clients.tolist(), shares, strict=True)]

@@ -42,6 +42,6 @@ class Central:
             compute_s = latency.compute_s(steps, federation.network.flops_per_step, mean_flops)
             result = federation.executor.submit(Job(EVERYONE, federation.iteration, server.model, steps))
             yield federation.clock.timeout(compute_s)
-            (update,) = yield from federation.join_each([Upload(EVERYONE, samples, steps, result)])
+            (update,) = yield from federation.join_each([Upload(EVERYONE, samples, steps, result, sent=server.model)])
             federation.mix({0: update.model}, {})
             federation.count([Trigger(0, started_s, compute_s, [steps])], [0], {})

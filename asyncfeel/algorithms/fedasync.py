@@ -58,7 +58,7 @@ class Fedasync(OneServer):
             arrival = yield from inbox.next()
             (update,) = yield from federation.join_each([arrival.upload])
             staleness = federation.iteration - arrival.version
-            weight = self.alpha * discount(staleness)
+            weight = 0.0 if update.diverged else self.alpha * discount(staleness)
             federation.mix({0: combine([(1 - weight, server.model), (weight, update.model)])}, {})
             arrivals.count(federation, [arrival], [weight])
             arrival.release()

@@ -44,7 +44,7 @@ class Fedavg(OneServer):
             uploads = yield from server.collect()
             gathered = yield from federation.join(uploads)
             federation.mix({0: server.model + gathered.change}, {})
-            federation.count([server.trigger(uploads)], [0], {}, merged(uploads))
+            federation.count([server.trigger(uploads)], [0], {}, merged(uploads, gathered))
 
     def participants(self, federation: Federation) -> Counts:
         """The clients of this round: all, or a fresh draw without repetition, in their order."""

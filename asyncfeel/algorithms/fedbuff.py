@@ -47,7 +47,11 @@ class Fedbuff(OneServer):
                     arrival.release()
             updates = yield from federation.join_each([arrival.upload for arrival in buffer])
             stale = [federation.iteration - arrival.version for arrival in buffer]
-            weights = [self.eta_g / self.K * discount(d) for d in stale]
+            sound = sum(not update.diverged for update in updates)
+            weights = [
+                0.0 if update.diverged else self.eta_g / sound * discount(d)
+                for update, d in zip(updates, stale, strict=True)
+            ]
             model = server.model
             for arrival, update, weight in zip(buffer, updates, weights, strict=True):
                 model = model + change(arrival.sent, [update.model], [weight])

@@ -36,4 +36,4 @@ class Fednova(OneServer):
             uploads = yield from server.collect()
             gathered = yield from federation.join(uploads)
             federation.mix({0: server.model + gathered.change}, {})
-            federation.count([server.trigger(uploads)], [0], {}, merged(uploads))
+            federation.count([server.trigger(uploads)], [0], {}, merged(uploads, gathered))

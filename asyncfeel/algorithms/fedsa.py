@@ -53,9 +53,10 @@ class Fedsa(OneServer):
         while True:
             batch = yield from inbox.several(wanted)
             updates = yield from federation.join_each([arrival.upload for arrival in batch])
-            weights = [arrival.upload.samples / total for arrival in batch]
+            merging = zip(batch, updates, strict=True)
+            weights = [0.0 if update.diverged else one.upload.samples / total for one, update in merging]
             terms = zip(weights, (update.model for update in updates), strict=True)
-            rest = 0.0 if wanted == len(server) else 1 - sum(weights)
+            rest = 0.0 if wanted == len(server) and all(weights) else 1 - sum(weights)
             federation.mix({0: combine([(rest, server.model), *terms])}, {})
             taken.update(arrival.upload.client for arrival in batch)
             arrivals.count(federation, batch, weights)

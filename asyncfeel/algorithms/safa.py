@@ -64,11 +64,12 @@ class Safa(OneServer):
             fleet.distribute(number)
             picked, undrafted = yield from fleet.collect(quota, last)
             updates = yield from federation.join_each([arrival.upload for arrival in picked + undrafted])
-            results = [update.model for update in updates]
-            cache |= {a.upload.client: w for a, w in zip(picked, results, strict=False)}
+            sound = [(a.upload.client, w) for a, w in zip(picked + undrafted, updates, strict=True) if not w.diverged]
+            before = {arrival.upload.client for arrival in picked}
+            cache |= {client: update.model for client, update in sound if client in before}
             federation.mix({0: combine([(share[client], model) for client, model in cache.items()])}, {})
-            cache |= {a.upload.client: w for a, w in zip(undrafted, results[len(picked) :], strict=True)}
-            last = {arrival.upload.client for arrival in picked}
+            cache |= {client: update.model for client, update in sound if client not in before}
+            last = before
             if picked:
                 arrivals.count(federation, picked, [share[arrival.upload.client] for arrival in picked])
             else:

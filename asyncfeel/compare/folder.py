@@ -78,7 +78,7 @@ def is_finished(run: Run, folder: Path) -> bool:
     """
     try:
         found = manifest.read(folder)
-    except (OSError, ValueError):
+    except InputError:
         return False
     if found.get("status") == "running" and found.get("process") != os.getpid():
         raise InputError(

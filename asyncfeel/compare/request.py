@@ -1,6 +1,5 @@
 """What was asked for: a comparison as one value, which its folder keeps as comparison.toml."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,6 +7,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from asyncfeel import safe_files
 from asyncfeel.compare import variants
 from asyncfeel.compare.variants import Axes, Variant
 from asyncfeel.errors import InputError
@@ -116,9 +116,9 @@ def read(folder: Path) -> Request:
     """The request that a comparison's folder was made for."""
     path = folder / NAME
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = safe_files.load_toml(path, "the file")
         axes = {key: tuple(values) for key, values in table["vary"].items()}
         scenario = Scenario.load("none", set=table["scenario"])
         return Request(scenario, axes, tuple(table["seeds"]), tuple(table["targets"]), dict(table["set"]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, InputError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, InputError) as error:
         raise InputError(f"{str(path)!r} is not that of a comparison: {error}") from error

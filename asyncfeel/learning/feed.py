@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from asyncfeel.errors import InputError
 from asyncfeel.jobs import Job
 from asyncfeel.learning import augment, batches
 from asyncfeel.learning.partition import Partition
@@ -17,6 +18,8 @@ from asyncfeel.learning.samples import Room, Samples
 from asyncfeel.learning.settings import Training
 from asyncfeel.streams import stream
 
+DRAWN_AT_ONCE = 100_000_000
+"""Samples that one job may draw, in all its steps: their numbers take 800 MB."""
 VALUES_AT_ONCE = 500_000
 """Values of the inputs that are gathered at once: enough to pay for the calls, few enough for the cache."""
 
@@ -40,6 +43,11 @@ class Feed:
 
     def rows_each(self, jobs: Sequence[Job]) -> list[Tensor]:
         """The rows of the batches of each job."""
+        if (longest := max((job.steps for job in jobs), default=0)) * self.training.batch > DRAWN_AT_ONCE:
+            raise InputError(
+                f"a job of {longest:,} steps with batches of {self.training.batch:,} samples is too long to draw: "
+                f"{DRAWN_AT_ONCE:,} samples are the limit; use fewer steps, shorter deadlines or slower clients"
+            )
         own = [self.partition.rows(job.client) for job in jobs]
         rngs = [stream(self.seed, "batches", job.client, job.number) for job in jobs]
         drawn = batches.draw_each(rngs, list(map(len, own)), [job.steps for job in jobs], self.training.batch)

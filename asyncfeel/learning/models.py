@@ -17,6 +17,7 @@ from asyncfeel.learning.vision import torchvision
 Shape = tuple[int, ...]
 IMAGE = 3
 SMALLEST_SIDE = 8
+MOST_LAYERS = 1000
 PLAIN = "logistic or mlp"
 
 
@@ -42,6 +43,8 @@ def logistic(shape: Shape, outputs: int) -> nn.Module:
 def mlp(shape: Shape, outputs: int, *, hidden: int = 64, layers: int = 1) -> nn.Module:
     """A perceptron with `layers` hidden layers of `hidden` units each."""
     _positive("mlp", hidden=hidden, layers=layers)
+    if layers > MOST_LAYERS:
+        raise InputError(f"model 'mlp': layers must be at most {MOST_LAYERS:,}, not {layers:,}")
     widths = [_features(shape), *[hidden] * layers]
     inner = [part for one, two in pairwise(widths) for part in (nn.Linear(one, two), nn.ReLU())]
     return nn.Sequential(nn.Flatten(), *inner, nn.Linear(hidden, outputs))

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from asyncfeel import safe_files
 from asyncfeel.errors import InputError
-from asyncfeel.recording import rows
+from asyncfeel.recording import replacing, rows
 from asyncfeel.recording.atomic import replace
 from asyncfeel.recording.lock import Lock
 from asyncfeel.recording.manifest import Manifest, fingerprint
@@ -18,6 +19,9 @@ from asyncfeel.world.federation import Federation
 from asyncfeel.world.profiles import Profiles
 from asyncfeel.world.records import Completion
 from asyncfeel.world.topology import Topology
+
+RARE = ("divergence",)
+"""Tables of things that hardly ever happen: there are none without rows."""
 
 
 class RunFolder:
@@ -55,6 +59,13 @@ class RunFolder:
         def table(name: str, more: Sequence[str] = ()) -> Table:
             return Table(self.path, name, more, None if known is None else known.get(name, 0))
 
+        self._rare: dict[str, Table] = {}
+        self._make_rare = table
+        for name in () if known is None else RARE:
+            if known and known.get(name):
+                self.rare(name)
+            else:
+                (self.path / f"{name}.csv").unlink(missing_ok=True)
         self._clients = table("clients")
         for some in rows.clients(profiles):
             self._clients.append(some)
@@ -76,7 +87,13 @@ class RunFolder:
             "metrics": self.metrics,
             "servers": self.servers and self.servers.table,
         }
-        return {name: table for name, table in found.items() if table}
+        return {name: table for name, table in found.items() if table} | self._rare
+
+    def rare(self, name: str) -> Table:
+        """A table that is there only if it has rows."""
+        if name not in self._rare:
+            self._rare[name] = self._make_rare(name)
+        return self._rare[name]
 
     def sync(self) -> dict[str, tuple[int, str]]:
         """Have all tables on the disk itself; the size and the digest of each."""
@@ -127,8 +144,15 @@ class RunFolder:
         self.manifest.note({"files": self._files})
 
 
-def create(out: Path | None, name: str) -> Path:
-    """A new, empty folder: the one asked for, or runs/<name>, numbered where that exists."""
+def create(out: Path | None, name: str, force: bool = False) -> Path:
+    """A new, empty folder: the one asked for, or runs/<name>, numbered where that exists.
+
+    With `force` it may be that of an ended run, which is removed.
+    """
+    name = replacing.plain(name)
+    if force:
+        out = out or Path("runs") / name
+        replacing.clear(out)
     if out is not None:
         if out == Path():
             raise InputError("--out is empty, or this very folder: name a folder of its own for the run")
@@ -141,10 +165,13 @@ def create(out: Path | None, name: str) -> Path:
 
 
 def _make(path: Path) -> Path:
-    if path.is_dir() and any(path.iterdir()):
-        raise InputError(f"the folder {str(path)!r} is not empty: runs are never overwritten; choose another --out")
     try:
+        if path.is_dir() and any(path.iterdir()):
+            raise InputError(
+                f"the folder {str(path)!r} is not empty: runs are not overwritten; choose another --out, or --force"
+            )
+        str(path).encode()
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"the folder {str(path)!r} cannot be made: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"the folder {str(path)!r} cannot be made: {safe_files.reason(error)}") from error
     return path

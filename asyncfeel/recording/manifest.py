@@ -12,6 +12,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
+from asyncfeel import safe_files
+from asyncfeel.errors import InputError
+from asyncfeel.recording import facts
 from asyncfeel.recording.atomic import replace
 
 Status = Literal["running", "finished", "interrupted", "failed"]
@@ -22,7 +25,7 @@ SEAL = ',\n  "seal": "'
 class Manifest:
     """A JSON file that is replaced as a whole, so that a reader never sees half of it."""
 
-    def __init__(self, folder: Path, facts: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, told: dict[str, Any]) -> None:
         """What the folder's manifest says of its first start is kept."""
         self._path = folder / "manifest.json"
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -35,13 +38,13 @@ class Manifest:
             "versions": versions(),
             "machine": {"host": socket.gethostname(), "platform": platform.platform(), "cores": os.cpu_count()},
             "process": os.getpid(),
-            **facts,
+            **told,
         }
         self._write()
 
-    def close(self, status: Status, facts: dict[str, Any]) -> None:
+    def close(self, status: Status, told: dict[str, Any]) -> None:
         """Record how the run ended."""
-        self._data |= facts | {"status": status}
+        self._data |= told | {"status": status}
         wall = self._data.get("wall", {})
         self._data["wall"] = {**wall, "total_s": wall.get("setup_s", 0.0) + time.perf_counter() - self._started}
         self._write()
@@ -106,9 +109,13 @@ def versions() -> dict[str, str]:
 
 def read(folder: Path) -> dict[str, Any]:
     """The manifest of a run; a run that says it is running although its process is gone was killed."""
-    data: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    if not isinstance(data, dict) or not isinstance(data.get("machine", {}), dict):
-        raise ValueError("it is not the manifest of a run")
+    path = folder / "manifest.json"
+    if not os.path.lexists(path):
+        raise InputError(f"{str(folder)!r} is not a run folder: it has no manifest.json")
+    try:
+        data = facts.check(safe_files.load_json(path, "the manifest"))
+    except (InputError, ValueError) as error:
+        raise InputError(f"the manifest of {str(folder)!r} cannot be read: {error}") from error
     if killed(data):
         data["status"] = "killed"
     return data
@@ -117,10 +124,12 @@ def read(folder: Path) -> dict[str, Any]:
 def killed(data: dict[str, Any]) -> bool:
     """Whether the manifest says that the run goes on, although its process on this machine is gone."""
     here = data.get("machine", {}).get("host") == socket.gethostname()
-    return data.get("status") == "running" and here and not _alive(int(data.get("process", 0)))
+    return data.get("status") == "running" and here and not _alive(facts.process(data))
 
 
 def _alive(process: int) -> bool:
+    if not process:
+        return False
     try:
         os.kill(process, 0)
     except ProcessLookupError:

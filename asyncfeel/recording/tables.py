@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asyncfeel.errors import InputError, Unrecorded
+from asyncfeel.recording import parsing
 
 COLUMNS = {
     "clients": ("client", "server", "samples", "flops"),
@@ -29,6 +30,7 @@ COLUMNS = {
     "mixing": ("iteration", "source", "target", "weight"),
     "metrics": ("iteration", "time_s", "train_loss", "test_loss", "test_accuracy"),
     "servers": ("iteration", "time_s", "server", "distance", "test_loss", "test_accuracy"),
+    "divergence": ("iteration", "time_s", "client", "learning_rate", "norm"),
 }
 WHOLE = {
     "client",
@@ -127,12 +129,9 @@ def _opened(path: Path, known: int | None) -> IO[bytes]:
 def read(folder: Path, name: str) -> dict[str, NDArray[Any]]:
     """A table as plain arrays, one per column; a half-written last row is left out."""
     path = folder / f"{name}.csv"
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise InputError(f"{str(folder)!r} has no {name}.csv") from error
-    header, *lines = text[: text.rfind("\n") + 1].splitlines() or [",".join(COLUMNS[name])]
-    return parse(header.split(","), lines)
+    if not os.path.lexists(path):
+        raise InputError(f"{str(folder)!r} has no {name}.csv")
+    return parsing.columns(path, COLUMNS[name], parse, whole)
 
 
 def parse(titles: Sequence[str], lines: Sequence[str]) -> dict[str, NDArray[Any]]:

@@ -1,8 +1,10 @@
 """The command `asyncfeel report`: folders in, a page and figures out."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from asyncfeel import safe_files
 from asyncfeel.errors import InputError
 from asyncfeel.report import grouping, page, story
 from asyncfeel.report.charts import Figure
@@ -20,10 +22,12 @@ def report(
 
         save.require()
     target = out or (folders[0] / "report.html" if len(folders) == 1 else Path("report.html"))
-    groups = grouping.gather(folders)
-    _refuse_foreign(target)
-    told = [*first, *story.figures(groups)]
-    _write(target, page.write(groups, told))
+    with safe_files.damaged(f"the run {', '.join(repr(str(folder)) for folder in folders)}"):
+        groups = grouping.gather(folders)
+        _refuse_foreign(target)
+        told = [*first, *story.figures(groups)]
+        written = page.write(groups, told)
+    _write(target, written)
     return [target, *(save.all_of(told, figures) if figures is not None else [])]
 
 
@@ -32,8 +36,13 @@ def _refuse_foreign(target: Path) -> None:
         raise InputError(
             f"{str(target)!r} is a folder: name a file with --out, such as {str(target / 'report.html')!r}"
         )
-    if target.exists() and page.MARK.encode() not in target.read_bytes()[:2000]:
+    if os.path.lexists(target) and not _is_report(target):
         raise InputError(f"the file {str(target)!r} exists and is not a report: choose another --out")
+
+
+def _is_report(target: Path) -> bool:
+    with safe_files.opened(target, "the file") as file:
+        return page.MARK.encode() in file.read(2000)
 
 
 def _write(target: Path, text: str) -> None:

@@ -1,12 +1,11 @@
 """A table of a run folder in another format: what `asyncfeel export` does."""
 
-import json
 from pathlib import Path
-from typing import Any
 
+from asyncfeel import safe_files
 from asyncfeel.errors import InputError
 from asyncfeel.recording import manifest
-from asyncfeel.report import dense, formats, streaming
+from asyncfeel.report import dense, formats, recorded, streaming
 
 TABLES = ("staleness", "mixing", "metrics", "iterations", "clients", "servers")
 
@@ -26,7 +25,7 @@ def export(
     a dense stack as npz and their sparse entries otherwise.
     """
     kind = _format(format, out)
-    found = _manifest(folder)
+    found = manifest.read(folder)
     _check(folder, what, wide, bool(found.get("by_client")))
     if kind == "parquet":
         formats.pyarrow()
@@ -34,11 +33,12 @@ def export(
     _check_target(path, folder, force)
     draft = path.with_name(f"{path.name}.part")
     try:
-        if what == "mixing" and kind == "npz":
-            dense.write(draft, folder, _servers(folder), str(found.get("status")))
-        else:
-            table = streaming.read(folder, what)
-            formats.WRITERS[kind](draft, streaming.wide(table, _servers(folder)) if wide else table)
+        with safe_files.damaged(f"the run {str(folder)!r}"):
+            if what == "mixing" and kind == "npz":
+                dense.write(draft, folder, _servers(folder), str(found.get("status")))
+            else:
+                table = streaming.read(folder, what)
+                formats.WRITERS[kind](draft, streaming.wide(table, _servers(folder)) if wide else table)
         draft.replace(path)
     except OSError as error:
         raise InputError(f"the file {str(path)!r} cannot be written: {error.strerror}") from error
@@ -53,15 +53,6 @@ def _format(format: str | None, out: Path | None) -> str:
     if kind not in formats.WRITERS:
         raise InputError(f"the format {kind!r} is unknown: choose {', '.join(formats.WRITERS)}")
     return kind
-
-
-def _manifest(folder: Path) -> dict[str, Any]:
-    if not (folder / "manifest.json").is_file():
-        raise InputError(f"{str(folder)!r} is not a run folder: it has no manifest.json")
-    try:
-        return manifest.read(folder)
-    except (OSError, ValueError) as error:
-        raise InputError(f"the manifest of {str(folder)!r} cannot be read: {error}") from error
 
 
 def _check(folder: Path, what: str, wide: bool, by_client: bool) -> None:
@@ -90,7 +81,4 @@ def _check_target(path: Path, folder: Path, force: bool) -> None:
 
 def _servers(folder: Path) -> int:
     """The number of servers: the nodes of the recorded graph."""
-    try:
-        return len(json.loads((folder / "topology.json").read_text(encoding="utf-8"))["nodes"])
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"the topology.json of {str(folder)!r} cannot be read: {error}") from error
+    return len(recorded.graph(folder))

@@ -1,6 +1,5 @@
 """A run folder as a frozen value: its manifest, its scenario, its world and its tables."""
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,8 +10,10 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from asyncfeel import safe_files
 from asyncfeel.errors import InputError
 from asyncfeel.recording import manifest, tables
+from asyncfeel.report import recorded, validity
 from asyncfeel.scenario import text
 
 Columns = Mapping[str, NDArray[Any]]
@@ -81,32 +82,23 @@ class Run:
 
 def read(folder: Path) -> Run:
     """The run in a folder, finished or still running; an `InputError` if it is not one."""
-    if not (folder / "manifest.json").is_file():
-        raise InputError(f"{str(folder)!r} is not a run folder: it has no manifest.json")
-    try:
-        found = manifest.read(folder)
-        graph = nx.node_link_graph(json.loads((folder / "topology.json").read_text(encoding="utf-8")), edges="edges")
-    except (OSError, ValueError, KeyError, nx.NetworkXError) as error:
-        raise InputError(f"{str(folder)!r} is not a complete run folder: {error}") from error
+    found, graph = manifest.read(folder), recorded.graph(folder)
     if missing := [name for name in ("status", "kind", "algorithm", "topology", "seed") if name not in found]:
         raise InputError(f"the manifest of {str(folder)!r} has no {missing[0]!r}: it is not that of a run")
     world = {name: _table(folder, name) for name in ("clients", "iterations", "staleness", "mixing", "metrics")}
-    if world["clients"] is None or world["iterations"] is None:
-        raise InputError(f"{str(folder)!r} is not a complete run folder: it has no clients.csv or no iterations.csv")
+    servers = _table(folder, "servers")
+    validity.check(folder, len(graph), world | {"servers": servers})
     config = dict(_dotted(text.read(folder / "config.toml")))
     needed = world.pop("clients"), world.pop("iterations")
-    return Run(folder, found, config, graph, *needed, **world, servers=_table(folder, "servers"))  # type: ignore[arg-type]
+    return Run(folder, found, config, graph, *needed, **world, servers=servers)  # type: ignore[arg-type]
 
 
 def _table(folder: Path, name: str) -> Columns | None:
     """A table, or None where there is none or nothing in it but a torn first line."""
     path = folder / f"{name}.csv"
-    if not path.is_file() or b"\n" not in path.read_bytes():
+    if not safe_files.is_file(path) or not next(safe_files.lines(path, "the table"), "").endswith("\n"):
         return None
-    try:
-        return tables.read(folder, name)
-    except ValueError as error:
-        raise InputError(f"{str(path)!r} is not a table of a run: {error}") from error
+    return tables.read(folder, name)
 
 
 def _dotted(table: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from asyncfeel import safe_files
 from asyncfeel.errors import InputError
 from asyncfeel.recording import tables
 
@@ -47,9 +48,11 @@ def columns(titles: Sequence[str], rows: Sequence[Row]) -> dict[str, NDArray[Any
 def _lines(path: Path) -> Iterator[list[str]]:
     """The complete lines of a file, some at a time."""
     rest = b""
-    with path.open("rb") as file:
+    with safe_files.opened(path, "the table") as file:
         while block := file.read(BYTES):
             whole, newline, rest = (rest + block).rpartition(b"\n")
+            if len(rest) > safe_files.LINE_BYTES:
+                raise InputError(f"the table {str(path)!r} is damaged: a line has {len(rest):,} bytes or more")
             if newline:
                 yield whole.decode().split("\n")
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from asyncfeel import safe_files
 from asyncfeel.errors import InputError
 from asyncfeel.recording import tables
 from asyncfeel.replay import Flow, Phase, Replay, replay
@@ -105,7 +106,7 @@ def _check(path: Path) -> None:
     if not path.exists():
         return
     if path.is_file():
-        with path.open("rb") as file:
+        with safe_files.opened(path, "the file") as file:
             if file.read(len(HEAD)) == HEAD.encode():
                 return
     raise InputError(f"{str(path)!r} exists and is not a timeline: choose another --out")

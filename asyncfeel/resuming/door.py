@@ -5,7 +5,8 @@ over: results are stand-ins, their losses come from the journal, and what is sti
 handed over then.
 """
 
-from collections.abc import Awaitable, Callable, Generator
+import math
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
@@ -136,8 +137,18 @@ class Door:
 
     def _gathered(self, found: Gathered) -> Gathered:
         change = self._shelf.hold(found.change)
-        losses = [None if loss is None else self._number(loss) for loss in found.losses]
-        return Gathered(change, losses, [self._update(update) for update in found.updates])
+        numbers = [self._number(math.nan if loss is None else loss) for loss in found.losses]
+        losses = [None if math.isnan(number) else number for number in numbers]
+        updates = [self._update(update) for update in found.updates]
+        return Gathered(change, losses, updates, self._diverged(found.diverged))
+
+    def _diverged(self, found: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+        """Whose results were left out, and how far they were off."""
+        if self._shelf.replaying:
+            found = [(0, 0.0)] * int(self._journal.read())
+        else:
+            self._journal.write(len(found))
+        return [(int(self._number(place)), self._number(norm)) for place, norm in found]
 
     def _number(self, found: float) -> float:
         return self._journal.read() if self._shelf.replaying else self._journal.write(found)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from asyncfeel import plugins, units
+from asyncfeel import plugins, safe_files, units
 from asyncfeel.errors import InputError
 from asyncfeel.plugins import Plugin
 from asyncfeel.scenario import presets, text
@@ -38,6 +38,9 @@ FLAGS = {
 
 _EITHER = {"stop": ("until_s", "iterations"), "evaluation": ("every_s", "every_iterations")}
 """Keys of which a layer that sets one means to replace the others of lower layers."""
+
+LONGEST_TEXT = 4096
+"""Characters of a text: the longest path that systems know."""
 
 Table = dict[str, Any]
 
@@ -198,6 +201,7 @@ def _measured(path: str, hint: Any, value: Any) -> Any:
 def _check_bounds(path: str, bounds: Mapping[str, Any], value: Any) -> None:
     if bounds["pattern"] is not None and not re.fullmatch(bounds["pattern"], value):
         raise InputError(f"{path.rpartition('.')[2]} {value!r} is unknown: there are {bounds['help']}")
+    _check_plain(path, value)
     if not isinstance(value, int | float):
         return
     if not math.isfinite(value):
@@ -212,9 +216,27 @@ def _check_bounds(path: str, bounds: Mapping[str, Any], value: Any) -> None:
         raise InputError(f"{path} must be at most {bounds['most']:g}, not {value}")
 
 
+def _check_plain(path: str, value: Any) -> None:
+    """An error for what a file could not hold: a whole number of more than 64 bits, or a text that is none."""
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, int) and not -safe_files.WHOLE <= item < safe_files.WHOLE:
+            raise InputError(f"{path} must have at most 64 bits (18 digits)")
+        if isinstance(item, str) and (len(item) > LONGEST_TEXT or not _is_text(item)):
+            raise InputError(f"{path} must be a text of at most {LONGEST_TEXT:,} characters, all of them Unicode")
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _plugin(path: str, value: Any) -> Plugin:
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
         raise InputError(f"{path} must be a name, or a section with a kind, not {value!r}")
+    _check_plain(f"{path}.kind", value["kind"])
     options = {key: _option(f"{path}.{key}", item) for key, item in value.items() if key != "kind"}
     return Plugin(value["kind"], options)
 
@@ -222,6 +244,7 @@ def _plugin(path: str, value: Any) -> Plugin:
 def _option(path: str, value: Any) -> Any:
     if not isinstance(value, str | int | float | bool | list):
         raise InputError(f"{path} must be a number, a text, true or false, or a list, not {value!r}")
+    _check_plain(path, value)
     if isinstance(value, float) and not math.isfinite(value):
         raise InputError(f"{path} must be finite, not {value}")
     return _measured(path, Any, value)

@@ -15,6 +15,8 @@ from asyncfeel.plugins import Plugin
 
 Counted = Literal["model"]
 WorkReading = Literal["paper", "literal", "physical"]
+MOST_CLIENTS = 20_000_000
+"""A plan of a million clients takes about 1 GB of memory."""
 
 
 def option(
@@ -39,7 +41,7 @@ class Federation:
     """Who takes part."""
 
     servers: int | None = option(None, "edge servers (D); left out: as many as the map has, or 6", least=1)
-    clients: int = option(30, "client devices (C), spread over the servers", least=1)
+    clients: int = option(30, "client devices (C), spread over the servers", least=1, most=MOST_CLIENTS)
     assignment: Literal["random", "sorted", "file"] = option(
         "random", "clients to clusters: random, sorted by speed, or file (the server column of speeds.path)"
     )
@@ -76,11 +78,17 @@ class Training:
     local_steps: int = option(
         10, "steps of one job: of a cluster's slowest client under a deadline, else of every client", least=1
     )
-    batch: int = option(10, "samples per step", least=1)
+    batch: int = option(10, "samples per step", least=1, most=100_000)
     learning_rate: float = option(0.05, "step size (eta)", above=0)
     momentum: float = option(0.0, "momentum; its memory starts anew with each job", least=0, below=1)
     weight_decay: float = option(0.0, "L2 penalty", least=0)
     augment: bool = option(False, "flip and shift colour images at random")
+    on_divergence: Literal["stop", "skip"] = option(
+        "stop", "a client's result that diverged: stop the run, or skip (record it and leave it out)"
+    )
+    divergence_limit: float = option(
+        1e6, "a result whose change has a larger norm, or none that is finite, has diverged", above=0
+    )
 
 
 @dataclass(frozen=True)
@@ -132,7 +140,7 @@ class Execution:
     """How the real training is done; it changes no simulated number."""
 
     executor: str = option("auto", "auto (the fastest here), batched, threads, serial, ray, or stub (no training)")
-    workers: int = option(0, "jobs at once; 0: as many as there are cores", least=0)
+    workers: int = option(0, "jobs at once; 0: as many as there are cores", least=0, most=4096)
     device: str = option(
         "auto",
         "auto, cpu, cuda, cuda:N, cuda:all (workers in turn) or mps",

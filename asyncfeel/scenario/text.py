@@ -1,11 +1,11 @@
 """Scenarios as TOML text, and back."""
 
 import dataclasses
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from asyncfeel import safe_files
 from asyncfeel.errors import InputError
 from asyncfeel.plugins import Plugin
 from asyncfeel.scenario.sections import Scenario
@@ -13,12 +13,7 @@ from asyncfeel.scenario.sections import Scenario
 
 def read(path: Path) -> dict[str, Any]:
     """The nested table in a TOML file."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"the scenario file {str(path)!r} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"the scenario file {str(path)!r} is not TOML: {error}") from error
+    return safe_files.load_toml(path, "the scenario file")
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
@@ -36,8 +31,8 @@ def parse_assignment(text: str) -> tuple[str, Any]:
 def parse_value(text: str) -> Any:
     """A TOML value, or the text itself where it is none."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        return safe_files.parse_toml(f"value = {text}", "the value")["value"]
+    except InputError:
         return text
 
 

@@ -11,15 +11,23 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from asyncfeel.errors import InputError
 from asyncfeel.theory.mixing import Columns
 
 Matrix = NDArray[np.float64]
 Link = tuple[int, int]
 Rule = Literal["optimal", "metropolis"]
+MOST_SERVERS = 5_000
+"""How many servers a whole matrix may have: its eigenvalues take minutes, and the matrix 200 MB."""
 
 
 def laplacian(servers: int, links: Iterable[Link]) -> Matrix:
     """The graph's Laplacian L: degrees on the diagonal, -1 for each link."""
+    if servers > MOST_SERVERS:
+        raise InputError(
+            f"a synchronous mixing matrix of {servers:,} servers is too large: use at most {MOST_SERVERS:,} servers, "
+            "or an algorithm that mixes asynchronously"
+        )
     matrix = np.zeros((servers, servers))
     for a, b in links:
         matrix[a, a] += 1
@@ -78,8 +86,8 @@ def metropolis(links: Sequence[Link], shares: Sequence[float]) -> Matrix:
     Server j passes on to a neighbour i the share `min(1/(1+deg_j), mtil_i/(mtil_j (1+deg_i)))`.
     """
     servers = len(shares)
-    matrix = np.zeros((servers, servers))
     degree = np.diag(laplacian(servers, links))
+    matrix = np.zeros((servers, servers))
     for a, b in links:
         flow = min(shares[a] / (1 + degree[a]), shares[b] / (1 + degree[b]))
         matrix[a, b] = flow / shares[b]

@@ -28,7 +28,8 @@ def contents(opened: Opened) -> Check:
     noted = opened.manifest.get("files")
     noted = noted if isinstance(noted, dict) else {}
     waiting = []
-    for name in opened.names:
+    more = [name for name in noted if name not in opened.names and Path(name).name == name]
+    for name in [*opened.names, *more]:
         path = opened.path / name
         if not files.there(path):
             check.differ(name, "there is no such file")

@@ -24,6 +24,10 @@ class Upload:
     result: Awaitable[Update]
     compute_s: float = 0.0
     """How long the client had for its computation."""
+    sent: Model = 0.0
+    """The model that the client was sent."""
+    rate: float = 1.0
+    """By what its learning rate was multiplied."""
 
     def losses(self, update: Update) -> Iterable[tuple[int, float | None]]:
         """The client with the loss that it reported, if there is one."""
@@ -58,7 +62,7 @@ class Client:
         traffic.busy(self.number, clock.now, upload_s, network.access)
         yield clock.timeout(upload_s)
         traffic.move(network.access)
-        return Upload(self.number, self.samples, steps, result, compute_s)
+        return Upload(self.number, self.samples, steps, result, compute_s, model, rate)
 
     def _download(self) -> Generator[simpy.Event, object, None]:
         clock, traffic = self._devices.clock, self._devices.traffic

@@ -108,6 +108,8 @@ class Cohort:
             probe=self.probe,
             keep=self.probe,
             due_s=due_s,
+            beyond=devices.beyond,
+            factors_of=lambda places: self.weigh(samples[places].tolist(), steps[places].tolist()),
         )
         devices.jobs[self.clients] += 1
         return Uploads(self.clients, samples, steps, folding.start(devices.executor, work))

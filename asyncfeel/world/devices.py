@@ -1,8 +1,9 @@
 """All client devices as columns, and what they work with: no object for a client that needs none."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from asyncfeel.jobs import Executor
+from asyncfeel.jobs import Executor, Model
 from asyncfeel.theory.latency import Counts
 from asyncfeel.world.clock import Clock
 from asyncfeel.world.network import Network
@@ -23,3 +24,5 @@ class Devices:
     traffic: Traffic
     measure_loss: bool = False
     """Whether clients report their own loss at the model that they were sent (A18)."""
+    beyond: Callable[[Model, float | None], float | None] | None = None
+    """The norm of a change that has diverged, or nothing; see `Broadcast`."""

@@ -17,6 +17,7 @@ from asyncfeel.world.client import Upload
 from asyncfeel.world.clock import Clock
 from asyncfeel.world.cohort import Uploads
 from asyncfeel.world.devices import Devices
+from asyncfeel.world.divergence import Divergence
 from asyncfeel.world.network import Network
 from asyncfeel.world.profiles import Profiles
 from asyncfeel.world.records import Completion, Merged, Trigger
@@ -59,6 +60,7 @@ class Federation:
         budget_s: float = math.inf,
         norm: Norm | None = None,
         learning_rate: float = 1.0,
+        divergence: Divergence | None = None,
     ) -> None:
         self.clock = clock
         self.network = network
@@ -72,7 +74,10 @@ class Federation:
         self.traffic = Traffic(network.model_bits, len(profiles))
         self.iteration = 0
         jobs = np.zeros(len(profiles), dtype=np.int64)
-        devices = Devices(profiles.samples, jobs, network, clock, executor, self.traffic, patience is not None)
+        self.divergence = divergence
+        """Tells sound results from diverged ones; nothing where there is no training."""
+        beyond = divergence.beyond if divergence else None
+        devices = Devices(profiles.samples, jobs, network, clock, executor, self.traffic, patience is not None, beyond)
         members = zip(profiles.shares, profiles.clusters, strict=True)
         self.servers = [Server(number, share, cluster, devices) for number, (share, cluster) in enumerate(members)]
         for server in self.servers:
@@ -115,6 +120,9 @@ class Federation:
     def join_each(self, uploads: Sequence[Upload | Uploads]) -> Generator[simpy.Event, Any, list[Any]]:
         """Wait, in no simulated time, for the real results of single clients, or of several clusters."""
         results: list[Any] = yield self.clock.join([upload.result for upload in uploads])
+        if self.divergence is not None:
+            check = partial(self.divergence.checked, iteration=self.iteration, time_s=self.clock.now)
+            results = [check(upload, result) for upload, result in zip(uploads, results, strict=True)]
         if self._patience is not None:
             for upload, result in zip(uploads, results, strict=True):
                 for client, loss in upload.losses(result):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from asyncfeel import plugins
+from asyncfeel import plugins, safe_files
 from asyncfeel.errors import InputError
 
 _PACKAGED = Path(__file__).parent.parent / "topologies"
@@ -32,16 +32,16 @@ def find(kind: str) -> Callable[..., Any] | Path:
     """The function of a topology, or the path of its map."""
     if Path(kind).suffix in _MAPS:
         for path in [Path(kind), *(folder / kind for folder in folders())]:
-            if path.is_file():
+            if safe_files.is_file(path):
                 return path
         raise InputError(f"topology {kind!r}: there is no such file")
     if ":" in kind:
         return plugins.load("topology", kind)
     for folder in folders() if "/" not in kind else []:
         source = folder / f"{plugins.snake(kind)}.py"
-        if kind == plugins.kebab(plugins.snake(kind)) and source.is_file():
+        if kind == plugins.kebab(plugins.snake(kind)) and safe_files.is_file(source):
             return plugins.load("topology", f"{source}:{plugins.snake(kind)}")
-        maps = [folder / f"{kind}{suffix}" for suffix in _MAPS if (folder / f"{kind}{suffix}").is_file()]
+        maps = [path for suffix in _MAPS if safe_files.is_file(path := folder / f"{kind}{suffix}")]
         if maps:
             return maps[0]
     raise plugins.unknown("topology", kind, names())

@@ -42,6 +42,8 @@ class AdaptivePace(Pace):
 
     def learn(self, uploads: Uploads, gathered: Gathered) -> None:
         """Choose the steps of the slowest client, and so the deadline, for the next iteration."""
+        if gathered.diverged:
+            return  # nothing can be learned from some of the clients alone
         found = measure(self._server, self._federation, uploads, gathered)
         aggregation_s = self._federation.network.iteration_s(self._server.number, self._server.members, 0.0)
         self._steps = next_steps(self._federation, self._steps, self._step_s, aggregation_s, found, self._phi)

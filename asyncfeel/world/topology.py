@@ -1,6 +1,7 @@
 """The graph of the edge servers: drawn by name, from a map, or by a function of the user's own."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,10 +13,13 @@ import numpy as np
 from asyncfeel import plugins
 from asyncfeel.errors import InputError
 from asyncfeel.plugins import Plugin
-from asyncfeel.world import maps
+from asyncfeel.world import map_files, maps
 
 DEFAULT_SERVERS = 6
 GIVEN = frozenset({"servers", "rng"})
+MOST_SERVERS = 1_000_000
+MOST_LINKS = 2_000_000
+"""What a graph may have: more would not fit into the memory of an ordinary machine."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +61,14 @@ def draw(plugin: Plugin, servers: int | None, rng: np.random.Generator) -> tuple
     if isinstance(source, Path):
         if plugin.options:
             raise InputError(f"topology {plugin.kind!r} is a map and takes no option {next(iter(plugin.options))!r}")
-        topology = check(plugin.kind, read_map(source))
+        topology = check(plugin.kind, map_files.read(source))
         if servers not in (None, topology.servers):
             raise InputError(
                 f"topology {plugin.kind!r} has {topology.servers} servers, not {servers}: leave the number out"
             )
         return topology, plugin
     options = plugins.complete(f"topology {plugin.kind!r}", source, plugin.options, GIVEN)
+    _refuse_dense(plugin.kind, servers or DEFAULT_SERVERS, options)
     given = {"servers": servers or DEFAULT_SERVERS, "rng": rng}
     graph = plugins.made(f"topology {plugin.kind!r}", source, plugins.supply(source, given) | options)
     topology = check(plugin.kind, graph)
@@ -74,19 +79,20 @@ def draw(plugin: Plugin, servers: int | None, rng: np.random.Generator) -> tuple
     return topology, Plugin(plugin.kind, options)
 
 
-def read_map(path: Path) -> "nx.Graph[Any]":
-    """The graph in a GraphML or node-link file."""
-    try:
-        if path.suffix == ".graphml":
-            return nx.read_graphml(path)
-        data = json.loads(path.read_text(encoding="utf-8"))
-        data = {"directed": False, "multigraph": False} | data
-        return nx.node_link_graph(data, edges="links" if "links" in data else "edges")
-    except OSError as error:
-        raise InputError(f"the map {str(path)!r} cannot be read: {error.strerror}") from error
-    except Exception as error:
-        form = "graphml" if path.suffix == ".graphml" else "networkx node-link"
-        raise InputError(f"the map {str(path)!r} is not a {form} graph: {type(error).__name__}: {error}") from error
+def _refuse_dense(kind: str, servers: int, options: Mapping[str, Any]) -> None:
+    """An error for a graph of our own that would have too many links, before it is drawn."""
+    per_server = {
+        "complete": servers - 1,
+        "random": servers - 1,  # every pair is drawn, whatever p is
+        "random-regular": options.get("degree", 0),
+        "small-world": options.get("near", 0),
+    }.get(kind, 0)
+    if servers > MOST_SERVERS or servers * per_server / 2 > MOST_LINKS:
+        links = f" with about {servers * per_server / 2:,.0f} links" if per_server else ""
+        raise InputError(
+            f"topology {kind!r} of {servers:,} servers{links} is too large: at most {MOST_SERVERS:,} servers and "
+            f"{MOST_LINKS:,} links are allowed"
+        )
 
 
 def check(kind: str, graph: Any) -> Topology:
@@ -99,6 +105,11 @@ def check(kind: str, graph: Any) -> Topology:
         )
     if not graph:
         raise InputError(f"topology {kind!r} has no server")
+    if graph.number_of_nodes() > MOST_SERVERS or graph.number_of_edges() > MOST_LINKS:
+        raise InputError(
+            f"topology {kind!r} has {graph.number_of_nodes():,} servers and {graph.number_of_edges():,} links: "
+            f"at most {MOST_SERVERS:,} and {MOST_LINKS:,} are allowed"
+        )
     loops = list(nx.selfloop_edges(graph))
     if loops:
         raise InputError(f"topology {kind!r} links server {loops[0][0]!r} with itself")
@@ -111,7 +122,7 @@ def check(kind: str, graph: Any) -> Topology:
     topology = Topology(_numbered(graph))
     try:
         json.dumps(topology.node_link())
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"topology {kind!r} has an attribute that cannot be recorded: {error}") from error
     return topology
 
@@ -126,7 +137,7 @@ def _check_rates(kind: str, graph: "nx.Graph[Any]") -> None:
 
 def _numbered(graph: "nx.Graph[Any]") -> "nx.Graph[int]":
     """Nodes numbered from 0: as they are if they are 0 to D - 1 already, else in the order of the map."""
-    if set(graph) == set(range(len(graph))):
+    if set(graph) == set(range(len(graph))) and all(type(node) is int for node in graph):
         return graph
     named = graph.copy()
     for node in named:

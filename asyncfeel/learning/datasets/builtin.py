@@ -13,6 +13,9 @@ from asyncfeel.errors import InputError
 from asyncfeel.learning.datasets import downloads, fedprox, quadratics
 from asyncfeel.learning.datasets.values import Dataset
 
+MOST_VALUES = 500_000_000
+"""Numbers of a data set that is made up: 2 GB, and for a moment three times as much."""
+
 
 def digits() -> Dataset:
     """1,797 real handwritten digits of 8x8 pixels, part of asyncfeel; every fifth image is a test image.
@@ -64,6 +67,11 @@ def quadratic(
     """
     least = {"clients": (clients, 1), "dimension": (dimension, 1), "samples": (samples, 1)}
     _at_least("quadratic", least | {"spread": (spread, 0), "noise": (noise, 0), "condition": (condition, 1)})
+    if clients * samples * dimension > MOST_VALUES:
+        raise InputError(
+            f"dataset 'quadratic': {clients:,} clients with {samples:,} samples of dimension {dimension:,} are more "
+            f"than {MOST_VALUES:,} numbers: use less of one of them"
+        )
     return quadratics.generate(clients, rng, dimension, samples, spread, noise, condition)
 
 

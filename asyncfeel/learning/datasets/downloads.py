@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from asyncfeel import safe_files
 from asyncfeel.errors import InputError
 from asyncfeel.learning.datasets.files import from_npz
 from asyncfeel.learning.datasets.values import Array, Dataset
@@ -16,7 +17,11 @@ from asyncfeel.learning.datasets.values import Array, Dataset
 def fetch(name: str, torchvision_name: str, data_dir: Path) -> Dataset:
     """The data set from `<data_dir>/<name>.npz`, or else from torchvision's own files or download."""
     archive = data_dir / f"{name}.npz"
-    return from_npz(archive) if archive.is_file() else Dataset(_download(name, torchvision_name, data_dir), source=name)
+    return (
+        from_npz(archive)
+        if safe_files.is_file(archive)
+        else Dataset(_download(name, torchvision_name, data_dir), source=name)
+    )
 
 
 def _download(name: str, torchvision_name: str, data_dir: Path) -> dict[str, Array]:

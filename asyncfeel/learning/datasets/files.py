@@ -4,8 +4,9 @@ The headers are checked at once and the samples are read only when they are need
 mistake is reported in the first second and a plan never unpacks the images.
 """
 
+import math
+import os
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
+from asyncfeel import safe_files
 from asyncfeel.errors import InputError
 from asyncfeel.learning.datasets.values import COLOUR, GREY, PLAIN, Array, Dataset
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
 ALLOWED = "allowed are (n, features), (n, height, width) and (n, height, width, channels)"
 CHANNELS = (1, 3, 4)
-UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
+MEMBERS = 1000
+"""How many arrays a file may hold."""
+BOMB_BYTES, BOMB_RATIO = 1 << 30, 100
+"""Arrays that unpack to more than so many bytes may not be so many times as large as the file."""
 
 
 class Npz(Mapping[str, Array]):
@@ -28,19 +33,27 @@ class Npz(Mapping[str, Array]):
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            with zipfile.ZipFile(path) as archive:
-                self._names = tuple(name.removesuffix(".npy") for name in archive.namelist())
-        except UNREADABLE as error:
-            raise self._error(f"cannot be read as an .npz file ({error})") from error
+            with safe_files.opened(path, "data file") as file, zipfile.ZipFile(file) as archive:
+                members = archive.infolist()
+        except InputError:
+            raise
+        except Exception as error:  # whatever zipfile makes of a damaged file
+            raise self._error(f"cannot be read as an .npz file ({safe_files.reason(error)})") from error
+        self._names = tuple(member.filename.removesuffix(".npy") for member in members)
+        self._bytes = {member.filename.removesuffix(".npy"): member.file_size for member in members}
+        self._check_sizes(len(members), sum(member.file_size for member in members))
 
     def __getitem__(self, name: str) -> Array:
         if name not in self._names:
             raise KeyError(name)
         try:
-            with np.load(self.path, allow_pickle=False) as archive:
+            self.header(name)
+            with safe_files.opened(self.path, "data file") as file, np.load(file, allow_pickle=False) as archive:
                 return np.asarray(archive[name])
-        except UNREADABLE as error:
-            raise self._error(f"has an array {name} that cannot be read ({error})") from error
+        except InputError:
+            raise
+        except Exception as error:  # whatever numpy and zipfile make of a damaged file
+            raise self._error(f"has an array {name} that cannot be read ({safe_files.reason(error)})") from error
 
     def __contains__(self, name: object) -> bool:
         return name in self._names
@@ -54,21 +67,51 @@ class Npz(Mapping[str, Array]):
     def header(self, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
         """The shape and the type of an array, without unpacking it."""
         try:
-            with zipfile.ZipFile(self.path) as archive, archive.open(f"{name}.npy") as file:
+            with (
+                safe_files.opened(self.path, "data file") as whole,
+                zipfile.ZipFile(whole) as archive,
+                archive.open(f"{name}.npy") as file,
+            ):
                 old = npy.read_magic(file) == (1, 0)
                 read = npy.read_array_header_1_0 if old else npy.read_array_header_2_0
                 shape, _, dtype = read(file)
-        except (KeyError, *UNREADABLE) as error:
-            raise self._error(f"has an array {name} that cannot be read ({error})") from error
+                rest = self._bytes[name] - file.tell()
+        except InputError:
+            raise
+        except Exception as error:  # whatever numpy and zipfile make of a damaged file
+            raise self._error(f"has an array {name} that cannot be read ({safe_files.reason(error)})") from error
+        if min(shape, default=0) < 0 or (not dtype.hasobject and math.prod(shape) * dtype.itemsize != rest):
+            raise self._error(f"has an array {name} whose shape {shape} does not fit its {rest:,} bytes")
         return shape, dtype
+
+    def _check_sizes(self, members: int, unpacked: int) -> None:
+        """An error for a file that would take all memory, before anything is unpacked."""
+        packed = max(1, self.path.stat().st_size)
+        if members > MEMBERS:
+            raise self._error(f"holds {members:,} arrays, more than the {MEMBERS:,} that are allowed")
+        if unpacked > BOMB_BYTES and unpacked > BOMB_RATIO * packed:
+            raise self._error(
+                f"unpacks from {packed:,} to {unpacked:,} bytes, more than {BOMB_RATIO} times its size (the limit "
+                f"above {BOMB_BYTES:,} bytes)"
+            )
+        if unpacked > memory_bytes():
+            raise self._error(f"unpacks to {unpacked:,} bytes, more than the {memory_bytes():,} of this machine")
 
     def _error(self, problem: str) -> InputError:
         return InputError(f"data file {str(self.path)!r} {problem}: save it with numpy.savez_compressed")
 
 
+def memory_bytes() -> int:
+    """The memory of this machine, where the system tells it; else a terabyte."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return 1 << 40
+
+
 def from_npz(path: Path) -> Dataset:
     """The data set in an .npz file with x_train, y_train, x_test, y_test and perhaps owners."""
-    if not path.is_file():
+    if not os.path.lexists(path):
         raise InputError(f"data file {str(path)!r} does not exist: give the path of an .npz file")
     what = f"data file {str(path)!r}"
     arrays = Npz(path)
