@@ -13,6 +13,7 @@ from asyncfeel.progress import Silent
 from asyncfeel.resuming.command import again, resume
 
 TABLES = ("clients.csv", "iterations.csv", "staleness.csv", "mixing.csv", "metrics.csv", "servers.csv")
+RARE = ("divergence.csv", "faults.csv")
 SYSTEMS = {
     "async-sd-feel": {},
     "sync-sd-feel": {"algorithm.alpha": 2},
@@ -57,7 +58,8 @@ def stopped(wanted, folder, after):
 
 def content(folder):
     """Everything that must be the same, by name."""
-    kept = {name: (folder / name).read_bytes() for name in (*TABLES, "topology.json") if (folder / name).exists()}
+    names = (*TABLES, *RARE, "topology.json")
+    kept = {name: (folder / name).read_bytes() for name in names if (folder / name).exists()}
     manifest = json.loads((folder / "manifest.json").read_text())
     same = ("status", "digests", "iterations", "time_s", "steps", "metrics", "servers", "traffic", "consensus")
     return kept | {"model": (folder / "model.safetensors").read_bytes()} | {name: manifest[name] for name in same}
@@ -95,8 +97,9 @@ def test_every_system_goes_on_as_if_nothing_had_happened(tmp_path, whole, algori
         {"algorithm.simultaneous": "together", "speeds.heterogeneity": 1.0},
         {"training.momentum": 0.5, "network.downlink_bps": 1e7},
         {"evaluation.every_iterations": 1},
+        {"training.on_divergence": "skip", "training.divergence_limit": 0.3},
     ],
-    ids=["adaptive", "patience", "together", "momentum", "often tested"],
+    ids=["adaptive", "patience", "together", "momentum", "often tested", "diverging"],
 )
 def test_what_depends_on_losses_or_instants_goes_on_too(tmp_path, whole, more):
     wanted = scenario(more=more)

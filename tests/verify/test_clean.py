@@ -79,9 +79,13 @@ def test_several_folders_and_json(trained, planned):
 
 
 def test_verifying_changes_nothing(trained):
-    before = {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in trained.iterdir()}
+    def state():
+        files = [path for path in trained.rglob("*") if path.is_file()]
+        return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+
+    before = state()
     verify(trained, retrain=True)
-    assert {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in trained.iterdir()} == before
+    assert state() == before
 
 
 def test_other_files_in_the_folder_are_nobodys_business(copied):
