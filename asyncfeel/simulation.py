@@ -115,6 +115,7 @@ class Simulation:
         self._tally = Tally(self._federation, prepared.algorithm.objective(self._federation))
         path = folders.create(out, self._name())
         self._folder = folders.RunFolder(path, self._config(), *prepared.recorded, self._facts())
+        self._federation.tell_of_faults(self._folder.failed)
         self._measurements = Measurements(self._folder, view, trackers)
         self._evaluator = self._make_evaluator()
         self._observers += [self._folder, self._tally, view, trackers]
@@ -190,6 +191,7 @@ class Simulation:
             "best_accuracy": self._measurements.best_accuracy,
             "servers": self._tally.table(),
             "traffic": self._federation.traffic.total_bytes(self._end_s()),
+            **({"faults": faults.log.summary()} if (faults := self._federation.faults) else {}),
             "idle_share": self._federation.traffic.idle_share(self._clients(), self._end_s()),
             "consensus": asdict(agreement) if agreement else None,
             "digests": digests,
@@ -231,6 +233,7 @@ class Simulation:
             stop.until_s or math.inf,
             prepared.learner.trained_norm if prepared.learner else None,
             self._scenario.training.learning_rate,
+            prepared.hazards,
         )
 
     def _make_evaluator(self) -> Evaluator | None:
@@ -280,6 +283,7 @@ class Simulation:
             "device": str(learner.device) if learner else None,
             "flops_per_step": scenario.work.flops_per_step,
             "model_bits": scenario.network.model_bits,
+            **({"faults": {}} if self._federation.faults else {}),
         }
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from asyncfeel.recording.servers import ServerRows
 from asyncfeel.recording.tables import Table
 from asyncfeel.theory import mixing
 from asyncfeel.world.federation import Federation
+from asyncfeel.world.mishaps import Mishaps
 from asyncfeel.world.profiles import Profiles
 from asyncfeel.world.records import Completion
 from asyncfeel.world.topology import Topology
@@ -31,7 +33,8 @@ class RunFolder:
             clients.append(some)
         clients.close()
         self._world = hashlib.sha256(graph.encode()).hexdigest() + clients.digest
-        self._iterations = Table(path, "iterations")
+        self._faults = Table(path, "faults") if "faults" in facts else None
+        self._iterations = Table(path, "iterations", ["clients"] if self._faults else [])
         self._by_client = bool(facts["by_client"])
         self._staleness = Table(path, "staleness", ["client"] if self._by_client else [])
         self._rows = rows.StalenessRows(topology.servers)
@@ -48,9 +51,8 @@ class RunFolder:
         k, time_s = completion.iteration, completion.time_s
         for trigger in completion.triggers:
             own = completion.staleness[trigger.server]
-            self._iterations.write(
-                [(k, time_s, trigger.server, trigger.started_s, trigger.deadline_s, *trigger.spread, own)]
-            )
+            row = (k, time_s, trigger.server, trigger.started_s, trigger.deadline_s, *trigger.spread, own)
+            self._iterations.write([(*row, len(trigger.steps)) if self._faults else row])
             if self._by_client:
                 continue
             weights = completion.mixing.get(trigger.server, {trigger.server: 1.0})
@@ -60,18 +62,30 @@ class RunFolder:
         else:
             self._staleness.write((k, time_s, 0, 0, one.staleness, one.weight, one.client) for one in completion.merged)
 
+    def failed(self, iteration: int, mishaps: Sequence[Mishaps]) -> None:
+        """Append what went wrong to faults.csv, in the order of time."""
+        if self._faults:
+            found = sorted(row for one in mishaps for row in one.rows(iteration))
+            self._faults.append(
+                "".join(
+                    f"{time_s!r},{kind},{who},{a},{b},{job},{k},{lost_s!r}\n"
+                    for time_s, kind, who, a, b, job, k, lost_s in found
+                )
+            )
+
     def digests(self) -> dict[str, str]:
         """What two runs must share to be a paired comparison (schedule), and to mix alike (mixing)."""
         schedule = self._world + self._iterations.digest
         weights = self._staleness.digest + (self._mixing.digest if self._mixing else "")
-        return {
+        found = {
             name: hashlib.sha256(text.encode()).hexdigest()
             for name, text in [("schedule", schedule), ("mixing", weights)]
         }
+        return found | ({"faults": self._faults.digest} if self._faults else {})
 
     def close(self) -> None:
         """Close every file."""
-        for table in (self._iterations, self._staleness, self._mixing, self.metrics, self.servers):
+        for table in (self._iterations, self._staleness, self._mixing, self.metrics, self.servers, self._faults):
             if table:
                 table.close()
 

@@ -27,6 +27,7 @@ COLUMNS = {
     "staleness": ("iteration", "time_s", "trigger", "server", "staleness", "weight"),
     "mixing": ("iteration", "source", "target", "weight"),
     "metrics": ("iteration", "time_s", "train_loss", "test_loss", "test_accuracy"),
+    "faults": ("time_s", "kind", "who", "number", "other", "job", "iteration", "lost_s"),
     "servers": ("iteration", "time_s", "server", "distance", "test_loss", "test_accuracy"),
 }
 WHOLE = {
@@ -40,8 +41,14 @@ WHOLE = {
     "trigger",
     "source",
     "target",
+    "clients",
+    "number",
+    "other",
+    "job",
 }
 """The columns of whole numbers; all others have floats."""
+WORDS = {"kind", "who"}
+"""But for these, which have texts."""
 
 
 class Table:
@@ -83,7 +90,10 @@ def read(folder: Path, name: str) -> dict[str, NDArray[Any]]:
     complete = text[: text.rfind("\n") + 1]
     header, *rows = list(csv.reader(complete.splitlines())) or [list(COLUMNS[name])]
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
-    return {
-        title: np.array(values, dtype=np.float64).astype(np.int64 if title in WHOLE else np.float64)
-        for title, values in zip(header, columns, strict=True)
-    }
+    return {title: _column(title, values) for title, values in zip(header, columns, strict=True)}
+
+
+def _column(title: str, values: Iterable[str]) -> NDArray[Any]:
+    if title in WORDS:
+        return np.array(list(values), dtype=np.str_)
+    return np.array(values, dtype=np.float64).astype(np.int64 if title in WHOLE else np.float64)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asyncfeel.errors import InputError
-from asyncfeel.recording.tables import COLUMNS, WHOLE
+from asyncfeel.recording.tables import COLUMNS, WHOLE, WORDS
 
 BYTES = 1 << 22
 """How much of a file is read at once."""
@@ -43,7 +43,9 @@ def wide(stream: Stream, servers: int) -> Stream:
 
 
 def numbers(title: str, values: Sequence[str]) -> NDArray[Any]:
-    """A column of numbers, whole ones where the table has whole ones."""
+    """A column of numbers, whole ones where the table has whole ones; texts where it has words."""
+    if title in WORDS:
+        return np.array(list(values), dtype=np.str_)
     if title in WHOLE or title.startswith(SERVER):
         return np.array([int(value) for value in values], dtype=np.int64)
     return np.array([float(value) for value in values], dtype=np.float64)

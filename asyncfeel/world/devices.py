@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from asyncfeel.jobs import Executor
 from asyncfeel.theory.latency import Counts
 from asyncfeel.world.clock import Clock
+from asyncfeel.world.faults import Faults
 from asyncfeel.world.network import Network
 from asyncfeel.world.traffic import Traffic
 
@@ -23,3 +24,5 @@ class Devices:
     traffic: Traffic
     measure_loss: bool = False
     """Whether clients report their own loss at the model that they were sent (A18)."""
+    faults: Faults | None = None
+    """What goes wrong with them, where anything does."""
