@@ -145,6 +145,10 @@ class Federation:
 
     def join_each(self, uploads: Sequence[Upload | Uploads]) -> Generator[simpy.Event, Any, list[Any]]:
         """Wait, in no simulated time, for the real results of single clients, or of several clusters."""
+        if any(isinstance(upload, Uploads) and upload.nobody for upload in uploads):
+            raise InputError(
+                "nobody's upload has arrived, and the algorithm goes on as if: it must ask uploads.nobody first"
+            )
         results: list[Any] = yield self.clock.join([upload.result for upload in uploads])
         if self._patience is not None:
             for upload, result in zip(uploads, results, strict=True):
