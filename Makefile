@@ -4,12 +4,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: run test lint types format bench bench-peers clean
+.PHONY: run test lint types format docs docs-parts bench bench-peers clean
 
 run: $(READY)
 	$(BIN)/asyncfeel run --topology ring --psi inverse
 
-test: lint types
+test: lint types docs
 	$(BIN)/python -m pytest --cov --cov-report=term
 
 lint: $(READY)
@@ -22,6 +22,14 @@ types: $(READY)
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# The site, in site/; a link that leads nowhere is an error (not with --quiet, which silences strictness too).
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# The parts of docs/ that are made from the program: tables of flags, the list of examples, pictures.
+docs-parts: $(READY)
+	$(BIN)/python docs/making/parts.py
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -40,4 +48,4 @@ bench-peers: $(READY)
 		--json benchmarks/results/peers.json --markdown benchmarks/results/peers.md
 
 clean:
-	rm -rf .venv build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis site

@@ -1,4 +1,4 @@
-"""The command `asyncfeel`: run, plan, compare, list, init, show. Heavy imports wait until they are needed."""
+"""The command `asyncfeel`: run, plan, compare, reproduce, list, init, show; heavy imports wait till needed."""
 
 import json
 import sys
@@ -15,6 +15,7 @@ from asyncfeel.terminal import interruptible, reported
 
 if TYPE_CHECKING:
     from asyncfeel.progress import View
+    from asyncfeel.result import Result
     from asyncfeel.scenario import Scenario
 
 app = typer.Typer(
@@ -41,21 +42,44 @@ def root(
 
 
 @app.command()
-@taking(flags.scenario, flags.output, flags.tracking)
+@taking(flags.scenario, flags.output, flags.resuming, flags.printing, flags.tracking)
 def run(**arguments: Any) -> None:
     """Simulate and train: shows progress, writes a run folder, ends with a summary."""
     execute(arguments, train=True)
 
 
 @app.command()
-@taking(flags.scenario, flags.output)
+@taking(flags.printing, flags.tracking)
+def resume(
+    folder: Annotated[Path, typer.Argument(help="The folder of a run that was stopped or killed, or is to go on.")],
+    until: Annotated[str | None, option("A later simulated time limit than the recorded one.")] = None,
+    iterations: Annotated[int | None, option("A higher limit on the global iterations.")] = None,
+    workers: Annotated[int | None, option("Jobs at once; 0: as many as there are cores.")] = None,
+    **arguments: Any,
+) -> None:
+    """Go on with a run from its last checkpoint, to the byte as if it had never stopped."""
+    with reported(), interruptible() as stop:
+        from asyncfeel import tracking, units
+        from asyncfeel.resuming import command
+
+        limit_s = None if until is None else units.quantity("until_s", until)
+        view = _view(Console(), arguments["quiet"] or arguments["json_"])
+        trackers = [tracking.make(kind) for kind in arguments["log"] or []]
+        limits: dict[str, Any] = {"until": limit_s, "iterations": iterations, "workers": workers}
+        result = command.resume(folder, **limits, view=view, stop=stop, trackers=trackers)
+        _tell(result, arguments)
+    _exit(result)
+
+
+@app.command()
+@taking(flags.scenario, flags.output, flags.printing)
 def plan(**arguments: Any) -> None:
     """The same world without training: iterations, staleness and simulated time in a moment."""
     execute(arguments, train=False)
 
 
 @app.command()
-@taking(flags.scenario, flags.output)
+@taking(flags.scenario, flags.output, flags.printing)
 def compare(
     algorithms: Annotated[str | None, option("Algorithms to compare, e.g. async-sd-feel,sync-sd-feel.")] = None,
     seeds: Annotated[str | None, option("Seeds for every variant: 1..3, or 1,2,5.")] = None,
@@ -89,6 +113,33 @@ def compare(
     if found.status == "interrupted":
         finished = f"{found.count('finished')} of {len(found.runs)} runs are finished"
         print(f"interrupted: {finished}; 'asyncfeel compare --out {found.folder}' goes on", file=sys.stderr)
+        raise typer.Exit(130)
+    if found.status == "failed":
+        print(f"error: {found.count('failed')} of {len(found.runs)} runs failed", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+@app.command()
+@taking(flags.reproduction)
+def reproduce(
+    figure: Annotated[str, typer.Argument(help="fig2: accuracy over time, trained; fig1: the timeline, planned.")],
+    **arguments: Any,
+) -> None:
+    """Make a figure of the paper again: its runs, the figure, tables, and whether its claims held."""
+    quiet = arguments["quiet"]
+    with reported(), interruptible() as stop:
+        from asyncfeel.compare import progress
+        from asyncfeel.reproduce import asking, command, summary
+
+        console, view, say = Console(), progress.Silent(), _nothing if quiet else _line
+        if not quiet:
+            view = progress.Screen(console) if console.is_terminal else progress.Lines(_line)
+        done = command.reproduce(asking.asked(arguments | {"figure": figure}), view, stop, say)
+        print(done.asked.out) if quiet else summary.show(console, done)
+    found = done.found
+    if found.status == "interrupted":
+        finished = f"{found.count('finished')} of {len(found.runs)} runs are finished"
+        print(f"interrupted: {finished}; the same command goes on", file=sys.stderr)
         raise typer.Exit(130)
     if found.status == "failed":
         print(f"error: {found.count('failed')} of {len(found.runs)} runs failed", file=sys.stderr)
@@ -199,22 +250,38 @@ def execute(arguments: dict[str, Any], train: bool) -> None:
     """Run or plan what the flags describe, and show it as they ask."""
     with reported(), interruptible() as stop:
         scenario = _scenario(arguments)
-        from asyncfeel import summary, tracking
-        from asyncfeel.recording.manifest import strict
-        from asyncfeel.simulation import run as simulate
+        from asyncfeel import tracking
 
-        console = Console()
-        view = _view(console, arguments["quiet"] or arguments["json_"])
+        view = _view(Console(), arguments["quiet"] or arguments["json_"])
         trackers = [tracking.make(kind) for kind in arguments.get("log") or []]
-        result = simulate(scenario, arguments["out"], train=train, view=view, stop=stop, trackers=trackers)
-        if arguments["json_"]:
-            print(json.dumps(strict(result.summary)))
-        elif arguments["quiet"]:
-            print(result.folder)
+        if arguments.get("resume"):
+            from asyncfeel.resuming.command import again
+
+            result = again(scenario, arguments["out"], view=view, stop=stop, trackers=trackers)
         else:
-            summary.show(console, summary.of_folder(result.folder))
+            from asyncfeel.simulation import run as simulate
+
+            result = simulate(scenario, arguments["out"], train=train, view=view, stop=stop, trackers=trackers)
+        _tell(result, arguments)
+    _exit(result)
+
+
+def _tell(result: "Result", arguments: dict[str, Any]) -> None:
+    """Print what a run came to, as the flags ask."""
+    from asyncfeel import summary
+    from asyncfeel.recording.manifest import strict
+
+    if arguments["json_"]:
+        print(json.dumps(strict(result.summary)))
+    elif arguments["quiet"]:
+        print(result.folder)
+    else:
+        summary.show(Console(), summary.of_folder(result.folder))
+
+
+def _exit(result: "Result") -> None:
     if result.summary["status"] == "interrupted":
-        print(f"interrupted: what was reached is in {result.folder}", file=sys.stderr)
+        print(f"interrupted: 'asyncfeel resume {result.folder}' goes on", file=sys.stderr)
         raise typer.Exit(130)
 
 
@@ -225,6 +292,14 @@ def _scenario(arguments: dict[str, Any]) -> "Scenario":
     flags = {name: arguments[name] for name in FLAGS}
     dotted = dict(text.parse_assignment(item) for item in arguments["set_"] or [])
     return Scenario.load(arguments["preset"], arguments["config"], dotted, **flags)
+
+
+def _line(text: str) -> None:
+    print(text, flush=True)
+
+
+def _nothing(text: str) -> None:
+    """Say nothing."""
 
 
 def _view(console: Console, silent: bool) -> "View":

@@ -17,5 +17,9 @@ class Stalled(AsyncFeelError):
     """The simulated world has no event left although it was told to go on: a deadlock."""
 
 
+class Unrecorded(AsyncFeelError):
+    """The record cannot be written, for the disk is full or gone: the run ends with what it has."""
+
+
 class Interrupted(AsyncFeelError):
     """The user asked the run to end; what was recorded so far is kept."""

@@ -48,10 +48,44 @@ def scenario(
 
 def output(
     out: Annotated[Path | None, option("The folder to write; left out: a new one under runs/ or comparisons/.")] = None,
+) -> None:
+    """The flag that says where a folder is written."""
+
+
+def resuming(
+    resume: Annotated[
+        bool, option("Go on with the run in --out, if there is one of this scenario; else start it.", "--resume")
+    ] = False,
+) -> None:
+    """The flag for commands that are repeated until a run is finished."""
+
+
+def printing(
     quiet: Annotated[bool, option("Print the path of the folder and nothing else.", "--quiet")] = False,
     json_: Json = False,
 ) -> None:
-    """The flags that say what is written and printed."""
+    """The flags that say what is printed."""
+
+
+def reproduction(
+    scale: Annotated[str, option("small (the default, for a laptop) or paper (ResNet-18, wants a GPU).")] = "small",
+    seeds: Annotated[str | None, option("Seeds of every variant: 1..3 (the default of fig2), or 1,2,5.")] = None,
+    heterogeneity: Annotated[str | None, option("Gaps H: 5,10,30 (the default of fig2); one for fig1.")] = None,
+    until: Annotated[str | None, option("Simulated time limit: seconds, or 90s, 30m, 2h, 1d.")] = None,
+    target: Annotated[
+        list[str] | None, option("A test accuracy, e.g. 0.4: when was it reached? A list, or repeated.", "--target")
+    ] = None,
+    data_dir: Annotated[str | None, option("Folder with cifar10.npz, or where CIFAR-10 is downloaded to.")] = None,
+    executor: Annotated[str | None, option("How to train: auto, batched, threads, serial or ray.")] = None,
+    workers: Annotated[int | None, option("Jobs at once; 0: as many as there are cores.")] = None,
+    device: Annotated[str | None, option("auto, cpu, cuda, cuda:N, cuda:all or mps.")] = None,
+    set_: Annotated[
+        list[str] | None, option("Any other key of the scenario, e.g. --set psi.kind=hinge; may be repeated.", "--set")
+    ] = None,
+    out: Annotated[Path | None, option("The folder; left out: reproduce-FIGURE/SCALE. The same one goes on.")] = None,
+    quiet: Annotated[bool, option("Print the path of the folder and nothing else.", "--quiet")] = False,
+) -> None:
+    """The flags of a reproduction."""
 
 
 def tracking(

@@ -1,13 +1,12 @@
-"""What the evaluations of a run find: kept here, and told to the folder, the view and the trackers."""
+"""What the evaluations of a run find: kept here, and told to the folder and the audience."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from asyncfeel.audience import Audience
 from asyncfeel.evaluation import Evaluate, Measurement
-from asyncfeel.progress import View
 from asyncfeel.recording.folder import RunFolder
-from asyncfeel.tracking import Trackers
 from asyncfeel.world.federation import Federation
 
 TESTED = 64
@@ -17,12 +16,12 @@ TESTED = 64
 class Measurements:
     """The newest measurement and the best accuracy; whoever wants to know hears of each in its order."""
 
-    def __init__(self, folder: RunFolder, view: View, trackers: Trackers) -> None:
+    def __init__(self, folder: RunFolder, audience: Audience) -> None:
         self.latest: Measurement | None = None
+        self.count = 0
         self._best = -math.inf
         self._folder = folder
-        self._view = view
-        self._trackers = trackers
+        self._audience = audience
 
     @property
     def best_accuracy(self) -> float | None:
@@ -32,14 +31,14 @@ class Measurements:
     def add(self, measurement: Measurement, distances: Sequence[float]) -> None:
         """Take a measurement of the global model, with the distances of the servers' models from it."""
         self.latest = measurement
+        self.count += 1
         if measurement.test_accuracy > self._best:
             self._best = measurement.test_accuracy
         if self._folder.metrics:
             self._folder.metrics.write([tuple(asdict(measurement).values())])
         if self._folder.servers:
             self._folder.servers.measured(measurement.iteration, measurement.time_s, distances)
-        self._view.measured(measurement)
-        self._trackers.measured(measurement, distances)
+        self._audience.measured(measurement, distances)
 
     def test_servers(self, federation: Federation, evaluate: Evaluate) -> None:
         """Test every server's own model, side by side, before the servers agree; of more than 64 none."""

@@ -1,27 +1,33 @@
 """Runs a scenario: the one place where the simulated world, the training and the record meet."""
 
-import asyncio
-import hashlib
 import math
 import threading
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from asyncfeel import execution, tracking
+from asyncfeel import description, execution, tracking
+from asyncfeel.audience import Audience
 from asyncfeel.errors import Interrupted
 from asyncfeel.evaluation import Evaluator
+from asyncfeel.loops import complete
 from asyncfeel.measurements import Measurements
 from asyncfeel.prepare import Prepared, prepare
 from asyncfeel.progress import Silent, View
 from asyncfeel.recording import folder as folders
+from asyncfeel.recording.manifest import versions
 from asyncfeel.result import Result
-from asyncfeel.scenario import Scenario, text
-from asyncfeel.scenario.build import as_table
+from asyncfeel.resuming.continuity import Continuity
+from asyncfeel.resuming.door import Door
+from asyncfeel.resuming.held import Shelf, value_of
+from asyncfeel.resuming.journal import Journal
+from asyncfeel.resuming.saving import Saving
+from asyncfeel.scenario import Scenario
+from asyncfeel.scenario.build import as_table, dotted
 from asyncfeel.streams import stream
 from asyncfeel.tally import Tally
 from asyncfeel.tracking import Tracker, Trackers
@@ -32,8 +38,8 @@ from asyncfeel.world.stopping import Patience
 
 if TYPE_CHECKING:
     from asyncfeel.learning.learner import Learner
-
-T = TypeVar("T")
+    from asyncfeel.resuming.command import Stopped
+    from asyncfeel.resuming.files import State
 
 
 def run(
@@ -51,41 +57,26 @@ def run(
     run early and cleanly. It may be called where an event loop is running already, as in a notebook.
     The trackers are told of every iteration and every evaluation.
     """
-    followers = tracking.checked(trackers)
-    stop = stop or threading.Event()
-    train = train and scenario.execution.executor != "stub"
     started = time.perf_counter()
-    prepared = prepare(scenario, train)
-    followed = Trackers(followers, evaluated=prepared.learner is not None)
-    simulation = Simulation(prepared, None if out is None else Path(out), view or Silent(), stop, started, followed)
-    return _complete(simulation.run(), stop)
+    train = train and scenario.execution.executor != "stub"
+    followers = tracking.checked(trackers)
+    return start(prepare(scenario, train), None if out is None else Path(out), started, view, stop, followers)
 
 
-def _complete(work: Coroutine[Any, Any, T], stop: threading.Event) -> T:
-    """Run a coroutine to its end, in a thread of its own if this one has a running loop."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    outcome: list[T] = []
-    failure: list[BaseException] = []
-
-    def target() -> None:
-        try:
-            outcome.append(asyncio.run(work))
-        except BaseException as error:
-            failure.append(error)
-
-    thread = threading.Thread(target=target, name="asyncfeel")
-    thread.start()
-    try:
-        thread.join()
-    except KeyboardInterrupt:
-        stop.set()
-        thread.join()
-    if failure:
-        raise failure[0]
-    return outcome[0]
+def start(
+    prepared: Prepared,
+    out: Path | None,
+    started: float,
+    view: View | None = None,
+    stop: threading.Event | None = None,
+    trackers: Sequence[Tracker] = (),
+    stopped: "Stopped | None" = None,
+) -> Result:
+    """Run what is prepared, from the beginning or from where it was stopped."""
+    stop = stop or threading.Event()
+    audience = Audience(view or Silent(), Trackers(trackers, evaluated=prepared.learner is not None))
+    simulation = Simulation(prepared, out, audience, stop, started, stopped)
+    return complete(simulation.run(), stop)
 
 
 class Simulation:
@@ -95,30 +86,33 @@ class Simulation:
         self,
         prepared: Prepared,
         out: Path | None,
-        view: View,
+        audience: Audience,
         stop: threading.Event,
         started: float,
-        trackers: Trackers,
+        stopped: "Stopped | None" = None,
     ) -> None:
         self._prepared = prepared
-        self._scenario = prepared.scenario
-        self._view = view
+        self._audience = audience
         self._stop = stop
         self._started = started
         self._trained_at: float | None = None
-        self._trackers = trackers
+        self._stopped = stopped
+        self._checkpoint = stopped.checkpoint if stopped else None
         self._observers: list[Observer] = []
+        self._shelf = Shelf(replaying=self._checkpoint is not None)
+        self._journal = Journal(self._checkpoint.journal if self._checkpoint else ())
         self._executor = execution.executor(prepared, stop)
         self._scenario = execution.settled(prepared.scenario, self._executor)
+        self._door = Door(self._executor, self._shelf, self._journal)
         self._federation = self._make_federation()
         prepared.algorithm.start(self._federation)
         self._tally = Tally(self._federation, prepared.algorithm.objective(self._federation))
-        path = folders.create(out, self._name())
-        self._folder = folders.RunFolder(path, self._config(), *prepared.recorded, self._facts())
+        self._folder = self._make_folder(out)
         self._federation.tell_of_faults(self._folder.failed)
-        self._measurements = Measurements(self._folder, view, trackers)
+        self._measurements = Measurements(self._folder, audience)
         self._evaluator = self._make_evaluator()
-        self._observers += [self._folder, self._tally, view, trackers]
+        self._continuity = self._make_continuity()
+        self._observers += [self._folder, self._tally, audience]
         if self._evaluator:
             self._observers.append(self._evaluator)
 
@@ -129,8 +123,8 @@ class Simulation:
         self._training_from = time.perf_counter()
         try:
             with self._one_thread_per_job():
-                self._view.start(self._scenario, self._federation, self._folder.path)
-                self._trackers.start(self._told())
+                if self._checkpoint is None:
+                    self._tell()
                 try:
                     await self._simulate()
                     status = "finished"
@@ -138,17 +132,18 @@ class Simulation:
                     status = "interrupted"
                     if self._evaluator:
                         self._evaluator.abandon()
+                    self._continuity.interrupted()
                 except KeyboardInterrupt:
                     status = "interrupted"
                     raise
                 ended = self._wind_up(status)
         finally:
-            self._executor.close()
+            self._door.close()
             self._folder.close()
             self._folder.manifest.close(status, ended)
-            self._view.finish()
+            self._folder.lock.release()
             summary = {"folder": str(self._folder.path), "status": status, **ended}
-            self._trackers.finish(summary, failed=not ended)
+            self._audience.end(summary, failed=not ended)
         return Result(self._folder.path, summary)
 
     async def _simulate(self) -> None:
@@ -158,11 +153,13 @@ class Simulation:
         self._trained_at = time.perf_counter()
         if dismiss := getattr(self._executor, "dismiss", None):
             dismiss()
+        self._continuity.ended()
         if self._evaluator:
             self._evaluator.finish(self._federation, self._end_s())
-            self._measurements.test_servers(self._federation, self._executor.evaluate)
+            self._measurements.test_servers(self._federation, self._door.evaluate)
 
     def _poll(self) -> None:
+        self._continuity.poll()
         if self._stop.is_set():
             raise Interrupted("the run was asked to end")
 
@@ -177,12 +174,12 @@ class Simulation:
         output, learner = self._federation.average(), self._prepared.learner
         agreement = None
         if status == "finished":
-            settings = self._scenario.consensus
-            norm = learner.norm if learner else None
-            agreement = consensus.agree(self._federation, settings.rounds, settings.tolerance, norm)
+            agreement = self._agree(learner)
         digests = self._folder.digests()
-        if learner:
-            digests["model"] = save_model(self._folder.path / "model.safetensors", learner, output)
+        if learner and not self._continuity.replaying:
+            from asyncfeel.learning import output as outputs
+
+            digests["model"] = outputs.write(self._folder.path / "model.safetensors", learner, value_of(output))
         return {
             "iterations": self._federation.iteration,
             "time_s": self._end_s(),
@@ -198,15 +195,23 @@ class Simulation:
             "wall": wall,
         }
 
+    def _agree(self, learner: "Learner | None") -> consensus.Agreement:
+        settings = self._scenario.consensus
+        norm = None if learner is None else lambda model: learner.norm(value_of(model))
+        return consensus.agree(self._federation, settings.rounds, settings.tolerance, norm)
+
     def _wall(self, ended_at: float) -> dict[str, float]:
         """Real seconds: of the set-up, of the training, of waiting for the last evaluations, and of work in hand."""
         trained_at = self._trained_at or ended_at
         busy = getattr(self._executor, "busy", None)
+        saving = self._continuity.saving
         return {
             "setup_s": self._training_from - self._started,
             "training_s": trained_at - self._training_from,
             "evaluation_s": ended_at - trained_at,
             **({"busy_s": busy.seconds} if busy else {}),
+            **({"checkpoints_s": saving.seconds} if saving else {}),
+            **({"before_s": self._checkpoint.state.wall_s} if self._checkpoint else {}),
         }
 
     def _clients(self) -> int:
@@ -214,8 +219,8 @@ class Simulation:
 
     def _make_federation(self) -> Federation:
         prepared, stop, layout = self._prepared, self._scenario.stop, self._prepared.layout
-        patience = None
-        if stop.patience and prepared.learner:
+        learner, patience = prepared.learner, None
+        if stop.patience and learner:
             taking_part = [int(client) for cluster in layout.profiles.clusters for client in cluster]
             patience = Patience(taking_part, stop.patience, stop.tolerance)
         return Federation(
@@ -223,26 +228,75 @@ class Simulation:
             layout.network,
             layout.profiles,
             prepared.psi,
-            self._executor,
-            prepared.learner.initial() if prepared.learner else 0.0,
+            self._door if learner else self._executor,
+            self._shelf.hold(learner.initial()) if learner else 0.0,
             self._scenario.training.local_steps,
             stop.iterations,
             patience,
             self._observers,
             partial(stream, self._scenario.seed, "algorithm"),
             stop.until_s or math.inf,
-            prepared.learner.trained_norm if prepared.learner else None,
+            self._door.norm(learner.trained_norm) if learner else None,
             self._scenario.training.learning_rate,
             prepared.hazards,
+        )
+
+    def _make_folder(self, out: Path | None) -> folders.RunFolder:
+        trained = self._prepared.learner is not None
+        path = self._stopped.folder if self._stopped else None
+        path = path or folders.create(out, description.name(self._scenario, trained))
+        return folders.RunFolder(
+            path,
+            description.config(self._scenario),
+            *self._prepared.recorded,
+            description.facts(self._prepared, self._scenario, self._executor),
+            self._stopped.sizes if self._stopped else None,
         )
 
     def _make_evaluator(self) -> Evaluator | None:
         settings, learner = self._scenario.evaluation, self._prepared.learner
         if learner is None:
             return None
-        norm = learner.trained_norm if self._folder.servers else None
+        norm = self._door.norm(learner.trained_norm) if self._folder.servers else None
         grid = settings.every_s, settings.every_iterations
-        return Evaluator(self._executor.evaluate, self._measurements.add, *grid, norm)
+        known = self._stopped.metrics if self._stopped else ()
+        return Evaluator(self._door.evaluate, self._measurements.add, *grid, norm, known)
+
+    def _make_continuity(self) -> Continuity:
+        saving, settings = None, self._scenario.checkpoint
+        if self._prepared.learner and settings.enabled:
+            saving = Saving(settings, self._folder.path, self._shelf, self._journal, self._state)
+        return Continuity(self._federation, self._door, saving, self._checkpoint, self._go_live)
+
+    def _go_live(self) -> None:
+        """End the replay: the models are put in their places, and the run goes on."""
+        from asyncfeel.resuming.restoring import restore
+
+        self._folder.caught_up()
+        if self._checkpoint and self._prepared.learner:
+            restore(self._checkpoint, self._prepared.learner, self._shelf, self._journal, self._door)
+        self._tell()
+
+    def _state(self) -> "State":
+        from asyncfeel.resuming.files import State
+
+        clock, before = self._federation.clock, self._checkpoint
+        return State(
+            clock.ticks,
+            float(clock.now),
+            self._federation.iteration,
+            dotted(as_table(self._scenario)),
+            versions(),
+            self._folder.sync(),
+            self._measurements.count,
+            (before.state.wall_s if before else 0.0) + time.perf_counter() - self._started,
+        )
+
+    def _tell(self) -> None:
+        """Let the audience know that the run begins, or goes on."""
+        told = description.facts(self._prepared, self._scenario, self._executor)
+        told = {"folder": str(self._folder.path), **told, "scenario": as_table(self._scenario)}
+        self._audience.begin(self._scenario, self._federation, self._folder.path, told)
 
     def _one_thread_per_job(self) -> Any:
         if self._prepared.learner is None:
@@ -250,47 +304,3 @@ class Simulation:
         from asyncfeel.learning.intraop import one_thread
 
         return one_thread()
-
-    def _name(self) -> str:
-        scenario = self._scenario
-        kinds = (scenario.algorithm.kind, scenario.topology.kind, scenario.psi.kind)
-        plain = "-".join(Path(kind.replace(":", "/")).stem for kind in kinds)
-        return f"{'' if self._prepared.learner else 'plan-'}{plain}-seed{scenario.seed}"
-
-    def _config(self) -> str:
-        return text.write(
-            self._scenario, "The scenario of this run, complete: 'asyncfeel run --config' on it repeats the run."
-        )
-
-    def _told(self) -> dict[str, Any]:
-        """What trackers hear of the run at its start."""
-        return {"folder": str(self._folder.path), **self._facts(), "scenario": as_table(self._scenario)}
-
-    def _facts(self) -> dict[str, Any]:
-        scenario, learner = self._scenario, self._prepared.learner
-        return {
-            "kind": "run" if learner else "plan",
-            "by_client": not self._prepared.layout.recorded,
-            "seed": scenario.seed,
-            "algorithm": scenario.algorithm.kind,
-            "topology": scenario.topology.kind,
-            "psi": scenario.psi.kind,
-            "dataset": scenario.dataset.kind,
-            "model": scenario.model.kind,
-            "executor": scenario.execution.executor if learner else "stub",
-            "executor_note": getattr(self._executor, "why", None) or getattr(self._executor, "note", None),
-            "workers": getattr(self._executor, "workers", 0),
-            "device": str(learner.device) if learner else None,
-            "flops_per_step": scenario.work.flops_per_step,
-            "model_bits": scenario.network.model_bits,
-            **({"faults": {}} if self._federation.faults else {}),
-        }
-
-
-def save_model(path: Path, learner: "Learner", model: Any) -> str:
-    """Write the output model and give the SHA-256 of the file."""
-    from safetensors.torch import save
-
-    data = save(learner.export(model))
-    path.write_bytes(data)
-    return hashlib.sha256(data).hexdigest()

@@ -54,12 +54,20 @@ def test_schedule_files_are_the_same_with_training_on_and_off_and_for_every_exec
     plan = run(TINY, tmp_path / "plan", train=False)
     expected = files(plan.folder, SCHEDULE)
     models = {}
-    for executor, workers in [("serial", 1), ("threads", 1), ("threads", 3), ("batched", 2), ("auto", 2)]:
+    for executor, workers in [
+        ("serial", 1),
+        ("threads", 1),
+        ("threads", 3),
+        ("batched", 1),
+        ("batched", 3),
+        ("auto", 2),
+    ]:
         result = run(TINY.replace(executor=executor, workers=workers), tmp_path / f"{executor}{workers}")
         assert files(result.folder, SCHEDULE) == expected
         assert result.summary["digests"]["schedule"] == plan.summary["digests"]["schedule"]
         models[executor, workers] = files(result.folder, ("metrics.csv", "model.safetensors"))
     assert models["serial", 1] == models["threads", 1] == models["threads", 3]
+    assert models["batched", 1] == models["batched", 3] == models["auto", 2]
 
 
 def test_what_auto_has_chosen_is_recorded_and_repeats_itself_to_the_bit(tmp_path):

@@ -115,6 +115,11 @@ class Learner:
         return self._evaluator.assess(flat, self._train, rows)[0]
 
     @property
+    def size(self) -> int:
+        """The entries of a model's vector."""
+        return len(self._evaluator.model.vector)
+
+    @property
     def model_bits(self) -> int:
         """The size of a model on the air: 32 bits for each parameter."""
         return BITS * count_parameters(self._template)

@@ -2,12 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from asyncfeel.errors import InputError
 from asyncfeel.recording import rows
+from asyncfeel.recording.atomic import replace
+from asyncfeel.recording.lock import Lock
 from asyncfeel.recording.manifest import Manifest
 from asyncfeel.recording.servers import ServerRows
 from asyncfeel.recording.tables import Table
@@ -22,26 +24,61 @@ from asyncfeel.world.topology import Topology
 class RunFolder:
     """Streams the schedule of a run to its files, as an observer of the federation."""
 
-    def __init__(self, path: Path, config: str, topology: Topology, profiles: Profiles, facts: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        config: str,
+        topology: Topology,
+        profiles: Profiles,
+        facts: dict[str, Any],
+        known: Mapping[str, int] | None = None,
+    ) -> None:
+        """With `known` a run goes on here: of each table so many bytes are valid, and the rest is cut off."""
         self.path = path
-        self.manifest = Manifest(path, facts)
-        (path / "config.toml").write_text(config, encoding="utf-8")
-        graph = json.dumps(topology.node_link(), indent=1) + "\n"
-        (path / "topology.json").write_text(graph, encoding="utf-8")
-        clients = Table(path, "clients")
+        self.lock = Lock(path)
+        try:
+            replace(path / "config.toml", config)
+            self.manifest = Manifest(path, facts)
+            graph = json.dumps(topology.node_link(), indent=1) + "\n"
+            replace(path / "topology.json", graph)
+            self._open(topology.servers, profiles, facts, known)
+        except BaseException:
+            self.lock.release()
+            raise
+        self._world = hashlib.sha256(graph.encode()).hexdigest() + self._clients.digest
+
+    def _open(self, servers: int, profiles: Profiles, facts: dict[str, Any], known: Mapping[str, int] | None) -> None:
+        def table(name: str, more: Sequence[str] = ()) -> Table:
+            return Table(self.path, name, more, None if known is None else known.get(name, 0))
+
+        self._clients = table("clients")
         for some in rows.clients(profiles):
-            clients.append(some)
-        clients.close()
-        self._world = hashlib.sha256(graph.encode()).hexdigest() + clients.digest
-        self._faults = Table(path, "faults") if "faults" in facts else None
-        self._iterations = Table(path, "iterations", ["clients"] if self._faults else [])
-        self._by_client = bool(facts["by_client"])
-        self._staleness = Table(path, "staleness", ["client"] if self._by_client else [])
-        self._rows = rows.StalenessRows(topology.servers)
-        self._mixing = None if self._by_client else Table(path, "mixing")
-        trained = facts["kind"] == "run"
-        self.metrics = Table(path, "metrics") if trained else None
-        self.servers = ServerRows(path) if trained and not self._by_client else None
+            self._clients.append(some)
+        self._by_client, trained = bool(facts["by_client"]), facts["kind"] == "run"
+        self._faults = table("faults") if "faults" in facts else None
+        self._iterations = table("iterations", ["clients"] if self._faults else [])
+        self._staleness = table("staleness", ["client"] if self._by_client else [])
+        self._rows = rows.StalenessRows(servers)
+        self._mixing = None if self._by_client else table("mixing")
+        self.metrics = table("metrics") if trained else None
+        self.servers = ServerRows(table("servers")) if trained and not self._by_client else None
+
+    @property
+    def _tables(self) -> dict[str, Table]:
+        found = {
+            "clients": self._clients,
+            "iterations": self._iterations,
+            "staleness": self._staleness,
+            "mixing": self._mixing,
+            "faults": self._faults,
+            "metrics": self.metrics,
+            "servers": self.servers and self.servers.table,
+        }
+        return {name: table for name, table in found.items() if table}
+
+    def sync(self) -> dict[str, tuple[int, str]]:
+        """Have all tables on the disk itself; the size and the digest of each."""
+        return {name: table.sync() for name, table in self._tables.items()}
 
     def changing(self, federation: Federation) -> None:
         """Nothing: what is recorded is the completed iteration."""
@@ -73,6 +110,12 @@ class RunFolder:
                 )
             )
 
+    def caught_up(self) -> None:
+        """An error unless all that is known of the tables has been repeated."""
+        for name, table in self._tables.items():
+            if table.behind:
+                raise InputError(f"{name}.csv in {str(self.path)!r} has rows that a replay of this run does not give")
+
     def digests(self) -> dict[str, str]:
         """What two runs must share to be a paired comparison (schedule), and to mix alike (mixing)."""
         schedule = self._world + self._iterations.digest
@@ -84,10 +127,11 @@ class RunFolder:
         return found | ({"faults": self._faults.digest} if self._faults else {})
 
     def close(self) -> None:
-        """Close every file."""
-        for table in (self._iterations, self._staleness, self._mixing, self.metrics, self.servers, self._faults):
-            if table:
-                table.close()
+        """Close every table."""
+        if self.servers:
+            self.servers.close()
+        for table in self._tables.values():
+            table.close()
 
 
 def create(out: Path | None, name: str) -> Path:

@@ -11,6 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
+from asyncfeel.recording.atomic import replace
+
 Status = Literal["running", "finished", "interrupted", "failed"]
 
 
@@ -18,11 +20,15 @@ class Manifest:
     """A JSON file that is replaced as a whole, so that a reader never sees half of it."""
 
     def __init__(self, folder: Path, facts: dict[str, Any]) -> None:
+        """What the folder's manifest says of its first start is kept."""
         self._path = folder / "manifest.json"
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        before = _before(self._path)
         self._started = time.perf_counter()
         self._data: dict[str, Any] = {
             "status": "running",
-            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "started": before.get("started", now),
+            **({"resumed": [*before.get("resumed", []), now]} if before else {}),
             "versions": versions(),
             "machine": {"host": socket.gethostname(), "platform": platform.platform(), "cores": os.cpu_count()},
             "process": os.getpid(),
@@ -38,9 +44,16 @@ class Manifest:
         self._write()
 
     def _write(self) -> None:
-        draft = self._path.with_suffix(".json.part")
-        draft.write_text(json.dumps(strict(self._data), indent=2) + "\n", encoding="utf-8")
-        draft.replace(self._path)
+        replace(self._path, json.dumps(strict(self._data), indent=2) + "\n")
+
+
+def _before(path: Path) -> dict[str, Any]:
+    """What a manifest that is there already says; nothing if it says nothing."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) and isinstance(found.get("resumed", []), list) else {}
 
 
 def strict(value: Any) -> Any:

@@ -6,7 +6,6 @@ servers' own models are tested too, and their losses belong into the same rows.
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 from asyncfeel.recording.tables import Table
 
@@ -17,8 +16,8 @@ Test = tuple[float, float]
 class ServerRows:
     """Writes one row per server and evaluation, in the order of the evaluations."""
 
-    def __init__(self, folder: Path) -> None:
-        self._table = Table(folder, "servers")
+    def __init__(self, table: Table) -> None:
+        self.table = table
         self._held: tuple[int, float, Sequence[float]] | None = None
 
     def measured(self, iteration: int, time_s: float, distances: Sequence[float]) -> None:
@@ -31,9 +30,8 @@ class ServerRows:
         self._release(tests)
 
     def close(self) -> None:
-        """Write what was held back, and close the file."""
+        """Write what was held back."""
         self._release(())
-        self._table.close()
 
     def _release(self, tests: Sequence[Test]) -> None:
         if self._held is None:
@@ -41,7 +39,7 @@ class ServerRows:
         iteration, time_s, distances = self._held
         self._held = None
         found = tests or [(math.nan, math.nan)] * len(distances)
-        self._table.write(
+        self.table.write(
             (iteration, time_s, server, distance, *test)
             for server, (distance, test) in enumerate(zip(distances, found, strict=True))
         )

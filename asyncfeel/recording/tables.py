@@ -1,15 +1,17 @@
 """The CSV files of a run: their columns, how they are streamed, how they are read back."""
 
+import contextlib
 import csv
 import hashlib
+import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asyncfeel.errors import InputError
+from asyncfeel.errors import InputError, Unrecorded
 
 COLUMNS = {
     "clients": ("client", "server", "samples", "flops"),
@@ -54,8 +56,15 @@ WORDS = {"kind", "who"}
 class Table:
     """A CSV file that grows: every row is on its way to the disk when `write` returns."""
 
-    def __init__(self, folder: Path, name: str, more: Iterable[str] = ()) -> None:
-        self._file = (folder / f"{name}.csv").open("xb")
+    def __init__(self, folder: Path, name: str, more: Iterable[str] = (), known: int | None = None) -> None:
+        """With `known` the file is there, and what is written must first repeat so many of its bytes.
+
+        What the file has beyond them is cut off.
+        """
+        self._path = folder / f"{name}.csv"
+        self._file = _opened(self._path, known)
+        self._known = known or 0
+        self._size = 0
         self._digest = hashlib.sha256()
         self.append(",".join([*COLUMNS[name], *more]) + "\n")
 
@@ -67,17 +76,58 @@ class Table:
         """Append whole rows that are text already."""
         data = text.encode()
         self._digest.update(data)
-        self._file.write(data)
+        before, self._size = self._size, self._size + len(data)
+        if before >= self._known:
+            self._write(data)
+        elif self._size > self._known or self._file.read(len(data)) != data:
+            raise InputError(
+                f"{str(self._path)!r} is not what a replay of this run gives (before byte {self._size}): "
+                "the folder was changed, or comes from another version"
+            )
+        elif self._size == self._known:
+            self._file.truncate(self._known)
+
+    def _write(self, data: bytes) -> None:
+        try:
+            self._file.write(data)
+            self._file.flush()
+        except OSError as error:
+            raise Unrecorded(
+                f"{str(self._path)!r} cannot be written: {error.strerror}; "
+                "what was recorded before is kept, and 'asyncfeel resume' goes on from the last checkpoint"
+            ) from error
+
+    @property
+    def behind(self) -> bool:
+        """Whether some of what is known has not been repeated yet."""
+        return self._size < self._known
+
+    def sync(self) -> tuple[int, str]:
+        """Have all rows on the disk itself; the size and the digest of the file."""
         self._file.flush()
+        os.fsync(self._file.fileno())
+        return self._size, self.digest
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file; what cannot be written any more has been reported already."""
+        with contextlib.suppress(OSError):
+            self._file.close()
 
     @property
     def digest(self) -> str:
         """The SHA-256 of the file so far."""
         return self._digest.hexdigest()
+
+
+def _opened(path: Path, known: int | None) -> IO[bytes]:
+    try:
+        if not known:
+            return path.open("xb" if known is None else "wb")
+        if path.stat().st_size < known:
+            raise InputError(f"{str(path)!r} has lost rows: it has fewer than the {known} bytes that were recorded")
+        return path.open("r+b")
+    except OSError as error:
+        raise InputError(f"{str(path)!r} cannot be opened: {error.strerror}") from error
 
 
 def read(folder: Path, name: str) -> dict[str, NDArray[Any]]:

@@ -9,13 +9,17 @@ from asyncfeel.recording.manifest import strict
 
 @dataclass(frozen=True)
 class Line:
-    """A series over x, with a band from `low` to `high` where it stands for several runs."""
+    """A series over x, with a band from `low` to `high` where it stands for several runs.
+
+    `look` numbers its colour and dashes: one colour after the other, then all of them dashed; left out: its place.
+    """
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
     low: Sequence[float] | None = None
     high: Sequence[float] | None = None
+    look: int | None = None
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,16 @@ from pathlib import Path
 
 from asyncfeel.errors import InputError
 from asyncfeel.report import grouping, page, story
+from asyncfeel.report.charts import Figure
 
 
-def report(folders: Sequence[Path], out: Path | None = None, figures: Path | None = None) -> list[Path]:
-    """Write the page, and the figures if a folder for them is named; returns what was written."""
+def report(
+    folders: Sequence[Path], out: Path | None = None, figures: Path | None = None, first: Sequence[Figure] = ()
+) -> list[Path]:
+    """Write the page, and the figures if a folder for them is named; returns what was written.
+
+    The page begins with the figures in `first`, which somebody else has made.
+    """
     if figures is not None:
         from asyncfeel.report.figures import save
 
@@ -16,7 +22,7 @@ def report(folders: Sequence[Path], out: Path | None = None, figures: Path | Non
     target = out or (folders[0] / "report.html" if len(folders) == 1 else Path("report.html"))
     groups = grouping.gather(folders)
     _refuse_foreign(target)
-    told = story.figures(groups)
+    told = [*first, *story.figures(groups)]
     _write(target, page.write(groups, told))
     return [target, *(save.all_of(told, figures) if figures is not None else [])]
 

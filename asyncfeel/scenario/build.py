@@ -136,6 +136,18 @@ def as_table(value: Any) -> Table:
     return table
 
 
+def dotted(table: Table, prefix: str = "") -> Table:
+    """A nested table as one with dotted keys.
+
+    >>> dotted({"seed": 1, "psi": {"kind": "hinge", "a": 5}})
+    {'seed': 1, 'psi.kind': 'hinge', 'psi.a': 5}
+    """
+    found: Table = {}
+    for key, value in table.items():
+        found |= dotted(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return found
+
+
 def from_table(table: Table) -> Scenario:
     """The scenario in a nested table, every key and type checked."""
     return typing.cast(Scenario, _section("", Scenario, table))

@@ -125,6 +125,18 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
+class Checkpointing:
+    """When a run is saved so that it can go on; it changes no number."""
+
+    enabled: bool = option(True, "whether there are checkpoints at all; also one at the end, and on Ctrl-C and SIGTERM")
+    every_minutes: float | None = option(
+        None, "real minutes between checkpoints; left out: as often as takes at most 1 % of the time", above=0
+    )
+    every_s: float | None = option(None, "simulated seconds between checkpoints", above=0)
+    every_iterations: int | None = option(None, "global iterations between checkpoints", least=1)
+
+
+@dataclass(frozen=True)
 class Execution:
     """How the real training is done; it changes no simulated number."""
 
@@ -169,6 +181,7 @@ class Scenario:
     stop: Stop = option(Stop(), "when training ends: at the first limit that is reached")
     consensus: Consensus = option(Consensus(), "how the servers agree at the end")
     evaluation: Evaluation = option(Evaluation(), "when the global model is tested; left out: fifty times")
+    checkpoint: Checkpointing = option(Checkpointing(), "when a run is saved so that it can go on")
     execution: Execution = option(Execution(), "how the real training is done; changes no simulated number")
 
     @staticmethod

@@ -31,6 +31,8 @@ class Clock(simpy.Environment):
         super().__init__(initial_time=0.0)
         self._joins: list[Join] = []
         self.stopped = False
+        self.ticks = 0
+        """Events and joins so far: with the scenario they tell where a run stands."""
 
     def join(self, awaitables: Sequence[Awaitable[Any]]) -> Join:
         """An event whose value is the list of the results, in the order of the awaitables."""
@@ -45,7 +47,8 @@ class Clock(simpy.Environment):
     async def advance(self, until: float, poll: Callable[[], None] = lambda: None) -> None:
         """Step through every event up to and including `until`, or to `stop`.
 
-        `poll` is called before each step, with real results awaited in between; it may raise.
+        `poll` is called before each step, with real results awaited in between; it may raise. An error,
+        also one of a result, leaves the clock as it was before that step.
         """
         while not self.stopped:
             poll()
@@ -60,8 +63,10 @@ class Clock(simpy.Environment):
                 return
             else:
                 self.step()
+            self.ticks += 1
 
     async def _settle(self) -> None:
+        found = [[await awaitable for awaitable in join.awaitables] for join in self._joins]
         joins, self._joins = self._joins, []
-        for join in joins:
-            join.succeed([await awaitable for awaitable in join.awaitables])
+        for join, results in zip(joins, found, strict=True):
+            join.succeed(results)

@@ -61,7 +61,7 @@ class Server:
 
     @phase.setter
     def phase(self, phase: Phase) -> None:
-        """Enter another phase."""
+        """Turn to something else; whoever watches is told."""
         self._phase = phase
         if self._devices.traffic.watch is not None:
             self._devices.traffic.watch.turned(self.number, phase, self._devices.clock.now)

@@ -21,6 +21,7 @@ from asyncfeel.learning.executors import _lane, auto
 from asyncfeel.learning.executors.auto import Auto
 from asyncfeel.learning.executors.batched import Batched
 from asyncfeel.learning.executors.serial import Serial
+from asyncfeel.learning.intraop import one_thread
 from asyncfeel.learning.partition import Partition
 from asyncfeel.learning.stacked.chain import chain
 from asyncfeel.learning.stacked.stack import reason
@@ -152,6 +153,28 @@ def test_every_kind_of_layer_learns_as_it_does_alone(make, stop, kind):
     learner = make(built(kind))
     assert learner.unstackable is None
     agree(learner, stop, jobs_for(learner.initial()))
+
+
+@pytest.mark.parametrize("options", [{}, {"proximal": 0.2}], ids=["plain", "proximal"])
+@pytest.mark.parametrize("kind", LAYERS)
+def test_neighbours_in_a_stack_do_not_change_a_bit(make, stop, kind, options):
+    """Whoever shares the stack, in whichever place, and however many: the same job gives the same bits."""
+    learner = make(built(kind), momentum=0.5 if options else 0.0)
+    jobs = jobs_for(learner.initial(), 19, **options)
+    with one_thread():
+        expected = trained(Batched(learner, 1, stop), jobs)
+        for workers, order in [(2, range(19)), (3, range(18, -1, -1)), (19, range(19)), (1, [7, 3, 11])]:
+            found = trained(Batched(learner, workers, stop), [jobs[place] for place in order])
+            assert all(torch.equal(expected[place].model, one.model) for place, one in zip(order, found, strict=True))
+
+
+def test_unequal_rates_do_not_change_a_bit(make, stop):
+    learner = make(models.mlp, weight_decay=0.02)
+    start = learner.initial()
+    jobs = [Job(i % 10, i, start, 3 + i % 3, rate=(1.0, 0.5, 0.3)[i % 3]) for i in range(12)]
+    expected = trained(Batched(learner, 1, stop), jobs)
+    alone = [trained(Batched(learner, 1, stop), [job])[0] for job in jobs]
+    assert all(torch.equal(one.model, two.model) for one, two in zip(expected, alone, strict=True))
 
 
 @pytest.mark.parametrize(

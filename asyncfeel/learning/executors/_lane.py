@@ -1,7 +1,7 @@
 """A lane: jobs that one worker trains as a stack, each dropping out when its steps are done.
 
-What a lane does depends on the order of the jobs it is given and on how far it is told to go, never
-on the clock. So the jobs that share a call are always the same ones, and a run repeats to the bit.
+Jobs that share a lane share the batch size, the proximal pull, and whether their learning rate is the
+plain one: so what is computed for a job, and how, never depends on its neighbours.
 """
 
 import itertools
@@ -35,16 +35,18 @@ class Ticket:
     loss: float | None = None
     rows: Tensor = NOTHING
     moves: Tensor | None = None
+    model: Tensor | None = None
+    """Its result, once its steps are done."""
 
     def finish(self, update: Update) -> None:
         """Hand the result over, and keep nothing: small pieces left behind would break up the memory for models."""
         self.done = True
-        self.rows, self.moves = NOTHING, None
+        self.rows, self.moves, self.model = NOTHING, None, None
         self.deliver(update)
 
 
 class Lane:
-    """One stack with the jobs in it, all of one batch size, and those that wait for a place."""
+    """One stack with the jobs in it, and those that wait for a place."""
 
     def __init__(self, learner: Learner, batch: int, places: int, stop: threading.Event) -> None:
         self._stack = learner.stack()
@@ -172,8 +174,14 @@ class Lane:
             if self._stop.is_set():
                 raise Interrupted("training was interrupted")
             if count != self._stack.active:
+                self._keep(count)
                 self._stack.focus(count)
             self._stack.step(some, theirs)
+
+    def _keep(self, count: int) -> None:
+        """Take the results of the jobs that end here: only the first so many places are looked after from now on."""
+        for place in range(count, self._stack.active):
+            self._inside[place].model = self._stack.read(place)
 
     def _leave(self, steps: int) -> None:
         """Count the steps as done and hand over the jobs that have ended."""
@@ -182,7 +190,8 @@ class Lane:
             ticket.left = max(0, ticket.left - steps)
         while self._inside and not self._inside[-1].left:
             ticket = self._inside.pop()
-            ticket.finish(Update(self._stack.read(len(self._inside)), ticket.loss))
+            model = self._stack.read(len(self._inside)) if ticket.model is None else ticket.model
+            ticket.finish(Update(model, ticket.loss))
 
 
 def _block(draws: list[Tensor], steps: int) -> Tensor:

@@ -3,7 +3,7 @@
 Small models are bound by the number of calls, not by arithmetic, and the jobs in flight share
 their model's shape. So each worker stacks its share of them, whichever clusters they belong to, and
 a job that has done its steps drops out. Work is done while somebody waits for a result, and all
-jobs in flight move on alike: what is trained together follows from the schedule alone.
+jobs in flight move on alike. What a job learns does not depend on what is trained beside it.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class Batched:
         """What the user should know: why nothing is stacked, if so."""
         self._single = Threads(learner, self.workers, stop) if self.note else None
         self._places = max(1, min(PLACES, BYTES * 8 // learner.model_bits))
-        self._lanes: dict[int, list[Lane]] = {}
+        self._lanes: dict[tuple[int, bool, float], list[Lane]] = {}
         self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="asyncfeel")
         self._tester = ThreadPoolExecutor(1, thread_name_prefix="asyncfeel-test")
         self.busy = self._single.busy if self._single else Busy()
@@ -74,12 +74,13 @@ class Batched:
             self._single.close()
 
     def _enter(self, job: Job, deliver: Callable[[Update], None]) -> Ticket:
-        """A place in the lane that has the least to do, among those of the job's batch size."""
+        """A place in the lane that has the least to do, among those for jobs of its kind."""
         batch = self._learner.feed.batch(job)
-        if batch not in self._lanes:
-            self._lanes[batch] = [Lane(self._learner, batch, self._places, self._stop) for _ in range(self.workers)]
+        kind = (batch, job.rate == 1.0, job.proximal)
+        if kind not in self._lanes:
+            self._lanes[kind] = [Lane(self._learner, batch, self._places, self._stop) for _ in range(self.workers)]
         ticket = Ticket(job, deliver)
-        min(self._lanes[batch], key=lambda lane: lane.load).add(ticket)
+        min(self._lanes[kind], key=lambda lane: lane.load).add(ticket)
         return ticket
 
     def advance(self, needed: Sequence[Ticket]) -> list[Future[None]]:

@@ -2,7 +2,11 @@
 
 Every tensor of the model is kept for all places of the stack in one buffer with a leading axis.
 The models that are trained now are always the first ones, so the end of a job only makes the view
-shorter: no masks, no idle work, no Python per model and step.
+shorter: no masks, no Python per model and step.
+
+A model learns the same to the last bit whatever shares its stack. Libraries choose another way to
+convolve when there are few models, and normalise the last few channels in another way if their number
+is odd: so stacks with such layers are filled up with idle models.
 """
 
 import copy
@@ -15,9 +19,13 @@ from asyncfeel.learning.flat import FlatModule
 from asyncfeel.learning.losses import CROSS_ENTROPY, Loss
 from asyncfeel.learning.settings import Training
 from asyncfeel.learning.stacked.chain import chain
-from asyncfeel.learning.stacked.layers import STACKED, Layer, obstacle
+from asyncfeel.learning.stacked.layers import STACKED, BatchNorm, Convolution, Layer, obstacle
 
 Tensors = tuple[Tensor, ...] | list[Tensor]
+LEAST = 8
+"""From so many models on, convolutions of a stack are computed in one and the same way."""
+ALIGNED = 8
+"""Multiples of so many models have no last few channels that a vector of numbers does not hold."""
 
 
 class Stack:
@@ -35,8 +43,12 @@ class Stack:
         self._loss, self._training, self._device = loss, training, device
         everything = self._trained == len(self._shapes)
         self._chain = chain(self.module) if loss is CROSS_ENTROPY and everything and not training.momentum else None
+        kinds = {type(part) for part in self.module.modules()}
+        self._least = LEAST if Convolution in kinds else 1
+        self._grain = ALIGNED if BatchNorm in kinds else 1
         self.places = 0
         self.active = 0
+        self._width = 0
         self._values: list[Tensor] = []
         self._velocity: list[Tensor] = []
         self._sent: list[Tensor] = []
@@ -45,6 +57,7 @@ class Stack:
 
     def reserve(self, places: int) -> None:
         """Have at least so many places; what is in those that there are stays."""
+        places = self._filled(places)
         if places <= self.places:
             return
         self._values = self._grown(self._values, places, self._shapes)
@@ -97,52 +110,57 @@ class Stack:
             numbers[one], numbers[other] = numbers[other], numbers[one]
 
     def focus(self, active: int) -> None:
-        """Train the first so many places from now on."""
-        self.active = active
-        self._now = [value[:active] for value in self._values]
+        """Train the first so many places from now on; what is in the others need not last."""
+        self.active, self._width = active, self._filled(active) if active else 0
+        self._now = [value[: self._width] for value in self._values]
         self._parameters = [value.detach().requires_grad_() for value in self._now[: self._trained]]
         for index, slots in enumerate(self._slots):
             tensor = self._parameters[index] if index < self._trained else self._now[index]
             for layer, name in slots:
                 layer.place(name, tensor)
-        self._rate = self._per_model(self._rates, self._training.learning_rate)
-        self._pull = self._per_model(self._pulls, 1.0)
+        rate, alike = self._training.learning_rate, all(factor == 1.0 for factor in self._rates[:active])
+        self._rate = rate if alike else self._columns([factor * rate for factor in self._rates])
+        alike = len(set(self._pulls[:active])) <= 1
+        self._pull = (self._pulls[0] if active else 0.0) if alike else self._columns(self._pulls)
         self._direct = self._chain if self._writes_out() else None
         if self._direct and active:
             decay = self._training.weight_decay
-            rate = self._rate if isinstance(self._rate, float) else self._rate[0].view(-1, 1, 1)
-            self._direct.focus(rate, rate * decay if isinstance(rate, float) else 0.0)
+            own = self._rate if isinstance(self._rate, float) else self._rate[0].view(-1, 1, 1)
+            self._direct.focus(own, own * decay if isinstance(own, float) else 0.0)
+
+    def _filled(self, models: int) -> int:
+        """How many models are computed for so many that are wanted."""
+        return -(-max(models, self._least) // self._grain) * self._grain
 
     def _writes_out(self) -> bool:
         """Whether the active models can be trained with the gradient written out."""
         return not self._pull and (isinstance(self._rate, float) or not self._training.weight_decay)
 
-    def _per_model(self, numbers: Sequence[float], factor: float) -> float | list[Tensor]:
-        """One number if all active models share it, else for each trained tensor one that fits its shape."""
-        own = [number * factor for number in numbers[: self.active]]
-        if len(set(own)) <= 1:
-            return own[0] if own else 0.0
-        column = torch.tensor(own, device=self._device)
+    def _columns(self, numbers: Sequence[float]) -> list[Tensor]:
+        """A number for each model, for each trained tensor in a form that fits its shape."""
+        column = torch.tensor(numbers[: self._width], device=self._device)
         return [column.view(-1, *[1] * len(shape)) for shape in self._shapes[: self._trained]]
 
     def step(self, inputs: Tensor, labels: Tensor) -> None:
         """One mini-batch step of every active model; their batches follow one another."""
+        if idle := self._width - self.active:
+            inputs, labels = (_filled_up(some, self.active, idle) for some in (inputs, labels))
         if self._direct:
             self._direct.step(inputs, labels)
         else:
             self._differentiate(inputs, labels)
 
     def _differentiate(self, inputs: Tensor, labels: Tensor) -> None:
-        value = self._loss.sum(self.module(inputs), labels) * (self.active / len(labels))
+        value = self._loss.sum(self.module(inputs), labels) * (self._width / len(labels))
         change: Tensors = torch.autograd.grad(value, self._parameters, materialize_grads=True)
         now, settings = self._now[: self._trained], self._training
         if self._pull:
-            drift = torch._foreach_sub(now, [sent[: self.active] for sent in self._sent])
+            drift = torch._foreach_sub(now, [sent[: self._width] for sent in self._sent])
             change = _plus(change, drift, self._pull)
         if settings.weight_decay:
             change = torch._foreach_add(change, now, alpha=settings.weight_decay)
         if settings.momentum:
-            velocity = [one[: self.active] for one in self._velocity]
+            velocity = [one[: self._width] for one in self._velocity]
             torch._foreach_mul_(velocity, settings.momentum)
             torch._foreach_add_(velocity, change)
             change = velocity
@@ -150,6 +168,12 @@ class Stack:
             torch._foreach_add_(now, change, alpha=-self._rate)
         else:
             torch._foreach_sub_(now, torch._foreach_mul(change, self._rate))
+
+
+def _filled_up(samples: Tensor, models: int, idle: int) -> Tensor:
+    """The samples of some models, and zeros for idle ones."""
+    zeros = samples.new_zeros(len(samples) // models * idle, *samples.shape[1:])
+    return torch.cat([samples, zeros])
 
 
 def _plus(change: Tensors, other: Tensors, factor: float | list[Tensor]) -> Tensors:

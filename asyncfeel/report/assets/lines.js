@@ -5,7 +5,8 @@ function drawLines(box, chart, state) {
   const redraw = (focus) => { drawLines(box, chart, state); if (focus) box.querySelector("svg").focus(); };
   const f = frame(box, 300, 62, `${chart.title}: ${chart.y_label} over ${chart.x_label}`);
   const { svg, area } = f;
-  const seen = chart.lines.map((line, n) => ({ line, n })).filter(({ n }) => !state.hidden.has(n));
+  const look = (line, n) => (Number.isInteger(line.look) ? line.look : n);
+  const seen = chart.lines.map((line, n) => ({ line, n: look(line, n), at: n })).filter(({ at }) => !state.hidden.has(at));
   const full = extent(chart.lines.flatMap((line) => [line.x[0], line.x[line.x.length - 1]]));
   const range = state.range || full;
   const x = scale(range, [area.left, area.right]);
@@ -56,7 +57,7 @@ function drawLines(box, chart, state) {
     mark(state.at, ...screen(svg, x(state.at), area.top + 20));
   });
   resetButton(box, state, redraw);
-  legend(box, chart.lines.map((line, n) => ({ text: line.name, dashed: n >= 8 })), state.hidden, () => redraw());
+  legend(box, chart.lines.map((line, n) => ({ text: line.name, colour: colour(look(line, n)), dashed: look(line, n) >= 8 })), state.hidden, () => redraw());
 }
 
 function extent(values) {

@@ -21,10 +21,10 @@ _DRAW: dict[str, Callable[[Any, Any], None]] = {
 }
 
 
-def require() -> None:
+def require(what: str = "--figures") -> None:
     """An `InputError` with the remedy if matplotlib is missing."""
     if find_spec("matplotlib") is None:
-        raise InputError("--figures needs matplotlib, which is not installed: pip install 'asyncfeel[figures]'")
+        raise InputError(f"{what} needs matplotlib, which is not installed: pip install 'asyncfeel[figures]'")
 
 
 def all_of(figures: Sequence[Figure], folder: Path) -> list[Path]:

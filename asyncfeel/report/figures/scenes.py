@@ -32,6 +32,8 @@ def tracks(axes: Any, chart: Tracks) -> None:
     axes.set_ylim(len(chart.tracks) - 0.4, -0.6)
     axes.set_xlim(left=0)
     axes.set_xlabel(chart.x_label)
+    if chart.title:
+        axes.set_ylabel(chart.title)
     axes.grid(visible=False, axis="y")
     for label in axes.get_yticklabels():
         label.set_fontweight("bold" if label.get_text().startswith("server") else "normal")

@@ -12,11 +12,12 @@ from asyncfeel.report.figures import style
 def lines(axes: Any, chart: Lines) -> None:
     """Series over x, with their bands."""
     for number, line in enumerate(chart.lines):
-        look = {"color": style.colour(number), "linestyle": style.dash(number), "label": line.name}
+        place = number if line.look is None else line.look
+        look = {"color": style.colour(place), "linestyle": style.dash(place), "label": line.name}
         draw = "steps-post" if chart.step else "default"
         axes.plot(line.x, line.y, drawstyle=draw, marker="o" if len(line.x) == 1 else "", markersize=3, **look)
         if line.low is not None and line.high is not None:
-            axes.fill_between(line.x, line.low, line.high, color=style.colour(number), alpha=0.2, linewidth=0)
+            axes.fill_between(line.x, line.low, line.high, color=style.colour(place), alpha=0.2, linewidth=0)
     _name(axes, chart, len(chart.lines))
     axes.margins(x=0.01)
 
@@ -44,6 +45,10 @@ def _name(axes: Any, chart: Lines | Bars, series: int) -> None:
 
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     if series > 1:
-        columns = 1 if max(len(text) for text in axes.get_legend_handles_labels()[1]) > 24 else min(4, series)
+        columns = (
+            1
+            if max(len(text) for text in axes.get_legend_handles_labels()[1]) > 24
+            else math.ceil(series / math.ceil(series / 4))
+        )
         above = 1.12 if axes.get_title() else 1.02
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, above), ncols=columns, handlelength=1.4, columnspacing=1.0)

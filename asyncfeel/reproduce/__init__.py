@@ -1,0 +1,1 @@
+"""The paper's figures again: its comparison run, drawn, and its claims judged."""
