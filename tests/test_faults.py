@@ -2,6 +2,7 @@
 
 import csv
 import json
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ from typer.testing import CliRunner
 
 from asyncfeel import InputError, Scenario, run
 from asyncfeel.cli import app
+from asyncfeel.progress import Silent
 from asyncfeel.replay import replay
+from asyncfeel.resuming.command import resume
 
 SIZES = {"work.flops_per_step": "10 MFLOP", "network.model_bits": "1 Mbit"}
 FAULTY = {
@@ -43,8 +46,10 @@ def planned(folder, algorithm="async-sd-feel", until=3.0, **faults):
 
 
 def contents(folder):
-    left_out = ("config.toml", "manifest.json", "metrics.csv", "servers.csv", "model.safetensors")
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name not in left_out}
+    """The schedule files that there are."""
+    others = ("manifest.json", "metrics.csv", "servers.csv")
+    files = [path for path in folder.iterdir() if path.suffix in (".csv", ".json") and path.name not in others]
+    return {path.name: path.read_bytes() for path in files}
 
 
 @pytest.mark.parametrize("algorithm", ["async-sd-feel", "sync-sd-feel", "fedasync"])
@@ -97,6 +102,33 @@ def test_the_schedule_is_that_of_the_plan_for_every_executor(tmp_path, algorithm
         result = run(tiny.replace(executor=executor, workers=2), tmp_path / executor)
         assert contents(result.folder) == contents(plan.folder), executor
         assert result.summary["digests"]["faults"] == plan.summary["digests"]["faults"]
+
+
+class Stopping(Silent):
+    """A view that asks the run to end when so many iterations are complete."""
+
+    def __init__(self, after):
+        self.after, self.stop = after, threading.Event()
+
+    def completed(self, federation, completion):
+        if completion.iteration + 1 >= self.after:
+            self.stop.set()
+
+
+@pytest.mark.parametrize(
+    "algorithm", ["async-sd-feel", "sync-sd-feel", "hierfavg", "ad-psgd", "fedavg", "fedasync", "safa"]
+)
+def test_a_run_with_faults_goes_on_after_a_stop_to_the_byte(tmp_path, algorithm):
+    keys = {"training.local_steps": 2, "evaluation.every_iterations": 3, "evaluation.train_sample": 50}
+    flags = {"clients": 9, "servers": 3, "model": "mlp", "iterations": 14, "executor": "serial"}
+    wanted = Scenario.load(algorithm=algorithm, set=SIZES | FAULTY | keys, **flags)
+    whole = run(wanted, tmp_path / "whole")
+    view = Stopping(6)
+    run(wanted, tmp_path / "stopped", view=view, stop=view.stop)
+    result = resume(tmp_path / "stopped")
+    for name in ("faults.csv", "iterations.csv", "metrics.csv", "model.safetensors"):
+        assert (result.folder / name).read_bytes() == (whole.folder / name).read_bytes(), name
+    assert result.summary["faults"] == whole.summary["faults"] != {}
 
 
 @pytest.mark.parametrize("algorithm", ["async-sd-feel", "sync-sd-feel", "fedasync", "safa", "hierfavg"])
