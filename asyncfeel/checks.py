@@ -13,6 +13,7 @@ from asyncfeel.learning.datasets.values import Dataset
 from asyncfeel.learning.partition import Partition
 from asyncfeel.plugins import Plugin, made
 from asyncfeel.theory.staleness import Psi
+from asyncfeel.world.presence import Presence
 from asyncfeel.world.variation import Factor
 
 
@@ -59,6 +60,14 @@ def factor(given: Any, what: str, plugin: Plugin) -> Factor:
 
     checked(0, 0.0)
     return checked
+
+
+def presence(given: Any, what: str, plugin: Plugin) -> Presence:
+    """The presence over time, which must answer three questions."""
+    for method in ("there", "leaves_s", "back_s"):
+        if not callable(getattr(given, method, None)):
+            raise InputError(f"{what} {plugin.kind!r} must give an object with the methods there, leaves_s and back_s")
+    return cast(Presence, given)
 
 
 def dataset(found: Any, plugin: Plugin) -> Dataset:

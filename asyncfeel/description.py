@@ -39,4 +39,5 @@ def facts(prepared: Prepared, scenario: Scenario, executor: Any) -> dict[str, An
         "device": str(learner.device) if learner else None,
         "flops_per_step": scenario.work.flops_per_step,
         "model_bits": scenario.network.model_bits,
+        **({"faults": {}} if prepared.hazards.any else {}),
     }

@@ -42,7 +42,7 @@ def report(
 
 def export(
     folder: Annotated[Path, typer.Argument(help="A run folder, finished or still running.")],
-    what: Annotated[str, typer.Argument(help="staleness, mixing, metrics, iterations, clients or servers.")],
+    what: Annotated[str, typer.Argument(help="staleness, mixing, metrics, iterations, clients, servers or faults.")],
     format_: Annotated[
         str | None, option("csv, json, parquet or npz; left out: as FILE ends, or csv.", "--format")
     ] = None,

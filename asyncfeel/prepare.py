@@ -17,13 +17,15 @@ from asyncfeel.learning.datasets.values import Dataset
 from asyncfeel.learning.partition import DRAWN, Partition
 from asyncfeel.plugins import Plugin
 from asyncfeel.scenario import Scenario
-from asyncfeel.streams import stream
+from asyncfeel.streams import key, stream, uniforms
 from asyncfeel.theory import latency
 from asyncfeel.theory.staleness import Psi
 from asyncfeel.world import maps, speeds
 from asyncfeel.world.federation import Federation
+from asyncfeel.world.hazards import Hazards
 from asyncfeel.world.layout import Layout
 from asyncfeel.world.network import Network
+from asyncfeel.world.presence import Presence
 from asyncfeel.world.profiles import Profiles, assign
 from asyncfeel.world.topology import GIVEN, Topology, draw
 
@@ -58,6 +60,8 @@ class Prepared:
     algorithm: Algorithm
     layout: Layout
     """Clients and channels as the algorithm uses them."""
+    hazards: Hazards
+    """What may go wrong."""
     learner: "Learner | None"
 
     @property
@@ -106,7 +110,31 @@ def prepare(scenario: Scenario, train: bool) -> Prepared:
     checks.durations(network)
     world = Layout(profiles, network, lambda nodes: draw(topology_plugin, nodes, stream(seed, "topology", nodes))[0])
     layout = algorithm.layout(world) if hasattr(algorithm, "layout") else world
-    return Prepared(resolved, topology, profiles, network, psi, algorithm, layout, learner if train else None)
+    resolved, dangers = hazards(resolved, topology, layout.network.topology)
+    return Prepared(resolved, topology, profiles, network, psi, algorithm, layout, dangers, learner if train else None)
+
+
+def hazards(scenario: Scenario, world: Topology, used: Topology) -> tuple[Scenario, Hazards]:
+    """What may go wrong, and the scenario with all options of it.
+
+    Servers and links are those that the algorithm uses; where that is one server alone, a trace may
+    still name the others.
+    """
+    graph = used if used.servers > 1 else world
+    given: dict[str, dict[str, Any]] = {
+        "availability": {"count": scenario.federation.clients},
+        "server_outages": {"names": {(number,): number for number in range(graph.servers)}, "of": "server"},
+        "link_outages": {"names": {link: place for place, link in enumerate(graph.links)}, "of": "link"},
+    }
+    found: dict[str, Presence] = {}
+    plugged: dict[str, Any] = {}
+    for what, things in given.items():
+        draws = partial(uniforms, key(scenario.seed, "faults", what))
+        made, plugged[what] = call(what, getattr(scenario, what), uniforms=draws, **things)
+        found[what] = checks.presence(made, what, plugged[what])
+    odds, naming = dataclasses.asdict(scenario.faults), partial(key, scenario.seed, "faults")
+    presences = found["availability"], found["server_outages"], found["link_outages"]
+    return dataclasses.replace(scenario, **plugged), Hazards(*presences, key=naming, **odds)
 
 
 def call(what: str, plugin: Plugin, **given: Any) -> tuple[Any, Plugin]:

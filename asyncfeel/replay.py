@@ -21,7 +21,7 @@ from asyncfeel.theory.latency import Counts, Floats
 from asyncfeel.world.clock import Clock
 from asyncfeel.world.federation import Federation
 from asyncfeel.world.records import Completion
-from asyncfeel.world.traffic import Link
+from asyncfeel.world.traffic import Link, Outcome
 
 Row = tuple[int, float, int, float]
 COLUMNS = ("iteration", "time_s", "server", "started_s")
@@ -76,7 +76,9 @@ class Recorder:
         self._exchanging: dict[int, float] = {}
         self._linked: bool | None = None
 
-    def busy(self, clients: Counts, start_s: Floats, seconds: Floats, link: Link | None) -> None:
+    def busy(
+        self, clients: Counts, start_s: Floats, seconds: Floats, link: Link | None, outcome: Outcome = "arrived"
+    ) -> None:
         """Keep a phase of each client, and the model that it sends or receives."""
         kind: Any = "compute" if link is None else "download" if link == "downlink" else "upload"
         columns = zip(clients.tolist(), start_s.tolist(), seconds.tolist(), strict=True)
@@ -89,7 +91,7 @@ class Recorder:
             self._fresh.discard(client)
             if kind == "download":
                 self._fresh.add(client)
-            if kind == "upload":
+            if kind == "upload" and outcome == "arrived":
                 self.flows.append(Flow(me, home, start, end, "upload"))
             if end > start:
                 places.append(len(self.phases))
@@ -203,6 +205,7 @@ def _live(prepared: Prepared, recorder: Recorder, limit: int | None, end_s: floa
         draw=partial(stream, scenario.seed, "algorithm"),
         budget_s=end_s,
         learning_rate=scenario.training.learning_rate,
+        hazards=prepared.hazards,
     )
     federation.traffic.watch = recorder
     prepared.algorithm.start(federation)

@@ -45,6 +45,11 @@ class Result:
         return tables.read(self.folder, "mixing")
 
     @cached_property
+    def faults(self) -> Columns:
+        """What went wrong, and when; only where something could."""
+        return tables.read(self.folder, "faults")
+
+    @cached_property
     def clients(self) -> Columns:
         """The clients: their servers, samples and speeds."""
         return tables.read(self.folder, "clients")

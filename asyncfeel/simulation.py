@@ -113,6 +113,7 @@ class Simulation:
         prepared.algorithm.start(self._federation)
         self._tally = Tally(self._federation, prepared.algorithm.objective(self._federation))
         self._folder = self._make_folder(out, force)
+        self._federation.tell_of_faults(self._folder.failed)
         self._measurements = Measurements(self._folder, audience)
         self._diverged = DivergenceRows(self._folder, self._federation.divergence)
         self._evaluator = self._make_evaluator()
@@ -198,6 +199,7 @@ class Simulation:
             "best_accuracy": self._measurements.best_accuracy,
             "servers": self._tally.table(),
             "traffic": self._federation.traffic.total_bytes(self._end_s()),
+            **({"faults": faults.log.summary()} if (faults := self._federation.faults) else {}),
             "idle_share": self._federation.traffic.idle_share(self._clients(), self._end_s()),
             "consensus": asdict(agreement) if agreement else None,
             "digests": digests,
@@ -248,6 +250,7 @@ class Simulation:
             self._door.norm(learner.trained_norm) if learner else None,
             self._scenario.training.learning_rate,
             execution.divergence(prepared, self._door),
+            prepared.hazards,
         )
 
     def _make_folder(self, out: Path | None, force: bool) -> folders.RunFolder:

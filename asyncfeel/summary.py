@@ -52,7 +52,23 @@ def _so_far(folder: Path, one_server: bool) -> dict[str, Any]:
     iterations = int(done["iteration"][-1]) + 1 if len(done["iteration"]) else 0
     reached_s = float(done["time_s"][-1]) if len(done["time_s"]) else 0.0
     reached: dict[str, Any] = manifest.strict({"metrics": last, "best_accuracy": best, "servers": servers})
-    return {"iterations": iterations, "time_s": reached_s, **reached}
+    return {"iterations": iterations, "time_s": reached_s, **reached, **_faults(folder)}
+
+
+def _faults(folder: Path) -> dict[str, Any]:
+    from asyncfeel.recording import tables
+
+    if not (folder / "faults.csv").is_file():
+        return {}
+    table = tables.read(folder, "faults")
+    kinds = dict.fromkeys(table["kind"].tolist())
+    rows = {kind: table["kind"] == kind for kind in kinds}
+    return {
+        "faults": {
+            kind: {"count": int(which.sum()), "lost_s": float(table["lost_s"][which].sum())}
+            for kind, which in rows.items()
+        }
+    }
 
 
 def show(console: Console, found: dict[str, Any]) -> None:
@@ -91,6 +107,8 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
         facts.append(("training", f"{found['steps']:,} steps" + _rate(found)))
     if found.get("diverged"):
         facts.append(("diverged", f"{found['diverged']:,} results of clients were left out (divergence.csv)"))
+    if found.get("faults"):
+        facts.append(("faults", ", ".join(f"{one['count']:,} {kind}" for kind, one in found["faults"].items())))
     if found.get("executor_note"):
         facts.append(("executor", f"{found['executor']}: {found['executor_note']}"))
     return facts

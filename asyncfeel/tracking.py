@@ -66,7 +66,7 @@ class Trackers:
         """Tell of an iteration: the largest staleness of its servers, and the steps of all their clients."""
         if not self._trackers:
             return
-        staleness = max(completion.staleness[trigger.server] for trigger in completion.triggers)
+        staleness = max((completion.staleness[trigger.server] for trigger in completion.triggers), default=0)
         steps = sum(trigger.total_steps for trigger in completion.triggers)
         values = {"staleness": float(staleness), "steps": float(steps)}
         self._waiting.append((values, completion.time_s, completion.iteration + 1))

@@ -14,6 +14,7 @@ from asyncfeel.jobs import Job, Ready, Update
 from asyncfeel.theory import staleness
 from asyncfeel.world.clock import Clock
 from asyncfeel.world.federation import Federation
+from asyncfeel.world.hazards import NONE, Hazards
 from asyncfeel.world.layout import Layout
 from asyncfeel.world.network import Network
 from asyncfeel.world.profiles import Profiles
@@ -89,6 +90,8 @@ def make_world(
     executor: Any = None,
     layout: Callable[[Layout], Layout] | None = None,
     draw: Callable[[int], Topology] = lambda nodes: Topology(nx.cycle_graph(nodes)),
+    hazards: Hazards = NONE,
+    budget_s: float = math.inf,
     **network: Any,
 ) -> World:
     """A world from links and clients, each client a (server, samples, flops).
@@ -119,6 +122,8 @@ def make_world(
         iterations,
         patience,
         [diary],
+        budget_s=budget_s,
+        hazards=hazards,
     )
     return World(federation, diary, executor)
 

@@ -263,13 +263,26 @@ def options(what, kind):
     function = maps.find(kind) if what == "topology" else catalogue.find(what, kind)
     if isinstance(function, Path):
         return []
-    supplied = {"clients", "rng", "draw", "servers", "labels", "owners", "min_samples"}
+    supplied = {
+        "clients",
+        "rng",
+        "draw",
+        "servers",
+        "labels",
+        "owners",
+        "min_samples",
+        "uniforms",
+        "count",
+        "names",
+        "of",
+    }
     return [name for name in inspect.signature(function).parameters if name not in supplied]
 
 
+PRESENCES = ("availability", "server_outages", "link_outages")
 BUILT_IN = [
     (what, kind)
-    for what in ("algorithm", "psi", "topology", "speeds", "drift", "fading", "split")
+    for what in ("algorithm", "psi", "topology", "speeds", "drift", "fading", "split", *PRESENCES)
     for kind in catalogue.names(what)
     if kind != "auto"
 ]
@@ -463,7 +476,7 @@ def test_modules_of_ones_own(what, kind, content, fragments):
     refused(f"{PLAN} --set {what}.kind={kind}", *fragments)
 
 
-@pytest.mark.parametrize("what", ["dataset", "algorithm", "speeds", "drift", "fading", "split"])
+@pytest.mark.parametrize("what", ["dataset", "algorithm", "speeds", "drift", "fading", "split", *PRESENCES])
 @pytest.mark.parametrize("body", ["return None", "return 'x'", "raise ValueError('boom')"])
 def test_functions_that_give_nonsense(what, body):
     write("mine.py", f"def f():\n    {body}\n")

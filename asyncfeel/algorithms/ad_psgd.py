@@ -44,17 +44,24 @@ class AdPsgd:
 
     def gossip(self, node: Server, federation: Federation, compute_s: float) -> Steps:
         """The life of a node: compute at a copy, meet a neighbour, apply."""
-        neighbours = federation.topology.neighbours[node.number]
         steps = federation.job_steps("min_steps", self.min_steps)
         while True:
+            yield from node.ready()
             node.broadcast_steps(steps, compute_s, weigh=data_shares)
             uploads = yield from node.collect()
+            if uploads.nobody:
+                yield from node.skip()
+                continue
+            yield from node.ready()
             partner = None
-            if neighbours:
+            if neighbours := federation.neighbours(node.number, note=False):
                 partner = int(federation.draw("partner", node.number, node.iterations).choice(neighbours))
                 node.phase = "exchanging"
                 yield federation.clock.timeout(federation.network.link_s(node.number, partner, federation.clock.now))
                 federation.traffic.move("exchange", 2)
+                yield from node.ready()
+                if partner not in federation.neighbours(node.number):
+                    partner = None
             gathered = yield from federation.join(uploads)
             weights = {node.number: 1.0} if partner is None else {node.number: 0.5, partner: 0.5}
             columns = paper(node.number, weights, federation.shares)

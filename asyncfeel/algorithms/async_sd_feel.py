@@ -63,8 +63,12 @@ class AsyncSdFeel:
     ) -> Steps:
         """The life of an edge server (the paper's Algorithm 1)."""
         while True:
+            yield from server.ready()
             server.broadcast_until(pace.deadline_s, probe=pace.probe)
             uploads = yield from server.collect()
+            if uploads.nobody:
+                yield from server.skip()
+                continue
             yield from server.exchange()
             if self.simultaneous == "together":
                 gathering.arrive()
@@ -86,7 +90,7 @@ class AsyncSdFeel:
         staleness = federation.staleness()
         if self.own_staleness == "fresh":
             staleness[trigger.server] = 0
-        neighbours = federation.topology.neighbours[trigger.server]
+        neighbours = federation.neighbours(trigger.server)
         weights = mixing.staleness_weights(trigger.server, neighbours, staleness, federation.psi)
         columns = MIXING[self.mixing](trigger.server, weights, federation.shares)
         federation.mix({trigger.server: aggregated}, columns)
@@ -132,5 +136,5 @@ class AsyncSdFeel:
 
 
 def _links_mixing(triggers: set[int], federation: Federation) -> Columns:
-    links = [link for link in federation.topology.links if triggers & set(link)]
+    links = [link for link in federation.links() if triggers & set(link)]
     return synchronous.synchronous("optimal", links, federation.shares)

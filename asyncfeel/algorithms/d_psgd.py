@@ -1,10 +1,10 @@
 """D-PSGD (Lian et al. 2017): synchronous gossip; every node waits for the slowest of all."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from asyncfeel.theory.aggregation import data_shares
 from asyncfeel.theory.mixing import Columns
-from asyncfeel.theory.synchronous import synchronous
 from asyncfeel.world import rounds
 from asyncfeel.world.deadlines import slowest_s
 from asyncfeel.world.federation import Federation
@@ -37,10 +37,10 @@ class DPsgd:
         """Start the common rounds."""
         federation.job_steps("min_steps", self.min_steps)
         alike = self.objective(federation)
-        columns = synchronous("metropolis", federation.topology.links, alike)
+        columns = rounds.mixing(federation, "metropolis", alike)
         federation.clock.process(self.conduct(federation, columns))
 
-    def conduct(self, federation: Federation, columns: Columns) -> Steps:
+    def conduct(self, federation: Federation, columns: Callable[[], Columns]) -> Steps:
         """All nodes in step: compute, exchange, mix and apply."""
         steps = federation.job_steps("min_steps", self.min_steps)
         slowest = max(slowest_s(federation, steps))
@@ -48,5 +48,7 @@ class DPsgd:
             for node in federation.servers:
                 node.broadcast_steps(steps, slowest, weigh=data_shares)
             outcomes = yield from rounds.finish(federation, 1)
+            if not outcomes:
+                continue
             changes = {one.server.number: one.gathered.change for one in outcomes}
-            rounds.close(federation, outcomes, columns, {}, changes)
+            rounds.close(federation, outcomes, columns(), {}, changes)

@@ -36,19 +36,31 @@ class Fedavg(OneServer):
         """The life of the server: draw clients, broadcast, wait for all of them, average."""
         (server,) = federation.servers
         steps = federation.job_steps("local_steps", self.local_steps)
+        skips = 0
         while True:
-            chosen = self.participants(federation)
+            yield from server.ready()
+            chosen = self.participants(federation, skips)
             now = federation.clock.now
             slowest_s = float(federation.network.compute_each_s(chosen, np.full(len(chosen), steps), now).max())
             server.broadcast_steps(steps, slowest_s, chosen, data_shares)
             uploads = yield from server.collect()
+            if uploads.nobody:
+                yield from server.skip()
+                skips += 1
+                continue
+            yield from server.ready()
+            skips = 0
             gathered = yield from federation.join(uploads)
             federation.mix({0: server.model + gathered.change}, {})
             federation.count([server.trigger(uploads)], [0], {}, merged(uploads, gathered))
 
-    def participants(self, federation: Federation) -> Counts:
-        """The clients of this round: all, or a fresh draw without repetition, in their order."""
+    def participants(self, federation: Federation, skips: int = 0) -> Counts:
+        """The clients of this round: all, or a fresh draw without repetition, in their order.
+
+        A round that was skipped is drawn anew, for those who were drawn may stay away.
+        """
         clients = federation.servers[0].members
         size = max(1, math.ceil(self.fraction * len(clients) - 1e-9))
-        drawn = federation.draw("participants", federation.iteration).permutation(len(clients))[:size]
+        names = (federation.iteration, skips) if skips else (federation.iteration,)
+        drawn = federation.draw("participants", *names).permutation(len(clients))[:size]
         return clients[np.sort(drawn)]

@@ -32,8 +32,13 @@ class Fednova(OneServer):
         """The life of the server: broadcast, wait for the deadline and the uploads, aggregate."""
         (server,) = federation.servers
         while True:
+            yield from server.ready()
             server.broadcast_until(deadline_s)
             uploads = yield from server.collect()
+            if uploads.nobody:
+                yield from server.skip()
+                continue
+            yield from server.ready()
             gathered = yield from federation.join(uploads)
             federation.mix({0: server.model + gathered.change}, {})
             federation.count([server.trigger(uploads)], [0], {}, merged(uploads, gathered))

@@ -13,7 +13,8 @@ from asyncfeel.world.gathering import Gathering
 from asyncfeel.world.records import Trigger
 from asyncfeel.world.server import Server, Steps
 
-Arrival = tuple[Trigger, Model]
+Arrival = tuple[int, Trigger | None, Model]
+"""An edge server, its iteration unless nobody contributed to it, and its model."""
 
 
 @dataclass(frozen=True)
@@ -47,20 +48,28 @@ class Hierfavg:
         steps = federation.job_steps("kappa1", self.kappa1)
         while True:
             for number in range(1, self.kappa2 + 1):
+                yield from server.ready()
                 server.broadcast_steps(steps, round_s, weigh=data_shares)
                 uploads = yield from server.collect()
+                if uploads.nobody:
+                    yield from server.skip(patient=False)
+                yield from server.ready()
                 last = number == self.kappa2
                 if last:
                     yield from self.send(server, federation)
+                    yield from server.ready()
+                if uploads.nobody:
+                    trigger, averaged = None, server.model
+                    continue
                 gathered = yield from federation.join(uploads)
-                averaged = server.model + gathered.change
+                trigger, averaged = server.trigger(uploads), server.model + gathered.change
                 if not last:
                     staleness = federation.staleness()
                     federation.mix({server.number: averaged}, {})
-                    federation.count([server.trigger(uploads)], staleness, {})
+                    federation.count([trigger], staleness, {})
             server.phase = "waiting"
             act = partial(self.average, federation=federation)
-            yield from meeting.meet((server.trigger(uploads), averaged), act)
+            yield from meeting.meet((server.number, trigger, averaged), act)
 
     def send(self, server: Server, federation: Federation) -> Steps:
         """Send the edge's model to the cloud."""
@@ -70,9 +79,9 @@ class Hierfavg:
 
     def average(self, arrivals: Sequence[Arrival], federation: Federation) -> None:
         """Everybody gets the data-weighted mean of all edges: P = mtil 1^T."""
-        arrivals = sorted(arrivals, key=lambda arrival: arrival[0].server)
+        arrivals = sorted(arrivals, key=lambda arrival: arrival[0])
         column = dict(enumerate(federation.shares))
         columns = {server.number: dict(column) for server in federation.servers}
         staleness = federation.staleness()
-        federation.mix({trigger.server: model for trigger, model in arrivals}, columns)
-        federation.count([trigger for trigger, _ in arrivals], staleness, columns)
+        federation.mix({server: model for server, _, model in arrivals}, columns)
+        federation.count([trigger for _, trigger, _ in arrivals if trigger], staleness, columns)

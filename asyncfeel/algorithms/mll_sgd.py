@@ -1,5 +1,6 @@
 """MLL-SGD (Castiglia et al. 2020): time is cut into slots, and workers step with the odds of their speed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,6 @@ import numpy as np
 from asyncfeel.errors import InputError
 from asyncfeel.theory.latency import Counts
 from asyncfeel.theory.mixing import Columns
-from asyncfeel.theory.synchronous import synchronous
 from asyncfeel.world import rounds
 from asyncfeel.world.federation import Federation
 from asyncfeel.world.server import Server, Steps
@@ -38,10 +38,10 @@ class MllSgd:
         """Start the common slots."""
         if self.q < 1 or (self.tau is not None and self.tau < 1):
             raise InputError(f"algorithm.tau and q must be at least 1, not {self.tau} and {self.q}")
-        columns = synchronous("optimal", federation.topology.links, federation.shares)
+        columns = rounds.mixing(federation, "optimal", federation.shares)
         federation.clock.process(self.conduct(federation, columns))
 
-    def conduct(self, federation: Federation, columns: Columns) -> Steps:
+    def conduct(self, federation: Federation, columns: Callable[[], Columns]) -> Steps:
         """All hubs in step: tau slots, upload, average; mix when it is time."""
         slots = federation.job_steps("tau", self.tau)
         top = float(federation.network.flops.max())
@@ -51,8 +51,10 @@ class MllSgd:
                 server.broadcast_during(self.steps(server, federation, slots, top), round_s)
             mixing = (federation.iteration + 1) % self.q == 0
             outcomes = yield from rounds.finish(federation, 1 if mixing else 0)
+            if not outcomes:
+                continue
             averaged = {one.server.number: one.averaged for one in outcomes}
-            rounds.close(federation, outcomes, columns if mixing else {}, averaged)
+            rounds.close(federation, outcomes, columns() if mixing else {}, averaged)
 
     def steps(self, server: Server, federation: Federation, slots: int, top: float) -> Counts:
         """How many of the slots each worker of a hub uses: one draw per worker and round."""

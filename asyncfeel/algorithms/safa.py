@@ -63,6 +63,7 @@ class Safa(OneServer):
         for number in itertools.count(1):
             fleet.distribute(number)
             picked, undrafted = yield from fleet.collect(quota, last)
+            yield from server.ready()
             updates = yield from federation.join_each([arrival.upload for arrival in picked + undrafted])
             sound = [(a.upload.client, w) for a, w in zip(picked + undrafted, updates, strict=True) if not w.diverged]
             before = {arrival.upload.client for arrival in picked}
@@ -130,14 +131,20 @@ class _Fleet:
         model, version = self._base[client.number]
         started_s, steps = federation.clock.now, federation.job_steps("local_steps", rules.local_steps)
         try:
+            yield from client.appear(steps)
             upload = yield from client.train_steps(model, steps)
         except simpy.Interrupt:
             federation.traffic.interrupt(client.number, federation.clock.now)
             return
         del self._at_work[client.number]
         crashed = rules.crash > 0 and federation.draw("crash", client.number, client.jobs).random() < rules.crash
-        arrival = Arrival(upload, model, version, started_s, federation.clock.event())
-        self._inbox.put(None if crashed else arrival)
+        if upload is None or crashed:
+            if crashed and federation.faults:
+                now = federation.clock.now
+                federation.faults.log.one("crash", client.number, now, now - started_s, job=client.jobs - 1)
+            self._inbox.put(None)
+        else:
+            self._inbox.put(Arrival(upload, model, version, started_s, federation.clock.event()))
 
     def _stop(self, client: Client) -> None:
         process = self._at_work.pop(client.number, None)

@@ -1,6 +1,6 @@
 """Synchronous SD-FEEL (Sun et al. 2021): every cluster waits for the slowest client of all."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,7 +9,6 @@ import numpy as np
 from asyncfeel.errors import InputError
 from asyncfeel.theory.adaptive import PHI, Estimates
 from asyncfeel.theory.mixing import Columns
-from asyncfeel.theory.synchronous import synchronous
 from asyncfeel.world import pacing, rounds
 from asyncfeel.world.deadlines import slowest_s
 from asyncfeel.world.federation import Federation
@@ -44,10 +43,10 @@ class SyncSdFeel:
                 raise InputError(f"algorithm.{name} must be at least 1, not {value}")
         if self.deadline == "adaptive":
             pacing.require_training(federation)
-        columns = synchronous(self.mixing, federation.topology.links, federation.shares, self.alpha)
+        columns = rounds.mixing(federation, self.mixing, federation.shares, self.alpha)
         federation.clock.process(self.conduct(federation, columns))
 
-    def conduct(self, federation: Federation, columns: Columns) -> Steps:
+    def conduct(self, federation: Federation, columns: Callable[[], Columns]) -> Steps:
         """All clusters in step: train, upload, average; mix when it is time."""
         steps = federation.job_steps("tau1", self.tau1)
         while True:
@@ -56,15 +55,20 @@ class SyncSdFeel:
                 server.broadcast_steps(steps, slowest, probe=self.deadline == "adaptive")
             mixing = (federation.iteration + 1) % self.tau2 == 0
             outcomes = yield from rounds.finish(federation, self.alpha if mixing else 0)
+            if not outcomes:
+                continue
             if self.deadline == "adaptive":
                 steps = self.adapt(federation, outcomes, steps)
             averaged = {one.server.number: one.averaged for one in outcomes}
-            rounds.close(federation, outcomes, columns if mixing else {}, averaged)
+            rounds.close(federation, outcomes, columns() if mixing else {}, averaged)
 
     def adapt(self, federation: Federation, outcomes: Sequence[rounds.Outcome], steps: int) -> int:
         """The steps of the next round, from the clusters' estimates weighed by their data."""
         found = [pacing.measure(one.server, federation, one.uploads, one.gathered) for one in outcomes]
-        weighed = zip(federation.shares, found, strict=True)
+        shares = [one.server.share for one in outcomes]
+        if len(outcomes) < len(federation.servers):
+            shares = [share / sum(shares) for share in shares]
+        weighed = zip(shares, found, strict=True)
         mean = Estimates(*map(sum, zip(*([share * x for x in one] for share, one in weighed), strict=True)))
         step_s, network = max(slowest_s(federation, 1)), federation.network
         everyone = np.concatenate([one.server.members for one in outcomes])

@@ -16,6 +16,7 @@ from asyncfeel.recording.servers import ServerRows
 from asyncfeel.recording.tables import Table
 from asyncfeel.theory import mixing
 from asyncfeel.world.federation import Federation
+from asyncfeel.world.mishaps import Mishaps
 from asyncfeel.world.profiles import Profiles
 from asyncfeel.world.records import Completion
 from asyncfeel.world.topology import Topology
@@ -70,7 +71,8 @@ class RunFolder:
         for some in rows.clients(profiles):
             self._clients.append(some)
         self._by_client, trained = bool(facts["by_client"]), facts["kind"] == "run"
-        self._iterations = table("iterations")
+        self._faults = table("faults") if "faults" in facts else None
+        self._iterations = table("iterations", ["clients"] if self._faults else [])
         self._staleness = table("staleness", ["client"] if self._by_client else [])
         self._rows = rows.StalenessRows(servers)
         self._mixing = None if self._by_client else table("mixing")
@@ -84,6 +86,7 @@ class RunFolder:
             "iterations": self._iterations,
             "staleness": self._staleness,
             "mixing": self._mixing,
+            "faults": self._faults,
             "metrics": self.metrics,
             "servers": self.servers and self.servers.table,
         }
@@ -107,9 +110,8 @@ class RunFolder:
         k, time_s = completion.iteration, completion.time_s
         for trigger in completion.triggers:
             own = completion.staleness[trigger.server]
-            self._iterations.write(
-                [(k, time_s, trigger.server, trigger.started_s, trigger.deadline_s, *trigger.spread, own)]
-            )
+            row = (k, time_s, trigger.server, trigger.started_s, trigger.deadline_s, *trigger.spread, own)
+            self._iterations.write([(*row, len(trigger.steps)) if self._faults else row])
             if self._by_client:
                 continue
             weights = completion.mixing.get(trigger.server, {trigger.server: 1.0})
@@ -118,6 +120,17 @@ class RunFolder:
             self._mixing.write((k, *entry) for entry in mixing.entries(completion.mixing))
         else:
             self._staleness.write((k, time_s, 0, 0, one.staleness, one.weight, one.client) for one in completion.merged)
+
+    def failed(self, iteration: int, mishaps: Sequence[Mishaps]) -> None:
+        """Append what went wrong to faults.csv, in the order of time."""
+        if self._faults:
+            found = sorted(row for one in mishaps for row in one.rows(iteration))
+            self._faults.append(
+                "".join(
+                    f"{time_s!r},{kind},{who},{a},{b},{job},{k},{lost_s!r}\n"
+                    for time_s, kind, who, a, b, job, k, lost_s in found
+                )
+            )
 
     def caught_up(self) -> None:
         """An error unless all that is known of the tables has been repeated."""
@@ -129,10 +142,11 @@ class RunFolder:
         """What two runs must share to be a paired comparison (schedule), and to mix alike (mixing)."""
         schedule = self._world + self._iterations.digest
         weights = self._staleness.digest + (self._mixing.digest if self._mixing else "")
-        return {
+        found = {
             name: hashlib.sha256(text.encode()).hexdigest()
             for name, text in [("schedule", schedule), ("mixing", weights)]
         }
+        return found | ({"faults": self._faults.digest} if self._faults else {})
 
     def close(self) -> None:
         """Close every table, and have what was written noted in the manifest."""

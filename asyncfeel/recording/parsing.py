@@ -15,6 +15,8 @@ Parse = Callable[[Sequence[str], Sequence[str]], dict[str, NDArray[Any]]]
 """From titles and lines to arrays; a `ValueError` if a line is not one of the table."""
 AT_ONCE = 50_000
 """Rows that become numbers together, so that their text does not pile up."""
+ABSENT = ("client", "number", "other", "job")
+"""Columns in which -1 stands for everyone, or for nobody."""
 MOST_WHOLE = 2**53
 """Whole numbers are below this, where a float still tells neighbours apart."""
 
@@ -46,7 +48,7 @@ def _pieces(lines: Iterator[str]) -> Iterator[list[str]]:
 
 
 def _whole(path: Path, title: str, values: NDArray[np.int64]) -> NDArray[np.int64]:
-    sound = (values >= (EVERYONE if title == "client" else 0)) & (values < MOST_WHOLE)
+    sound = (values >= (EVERYONE if title in ABSENT else 0)) & (values < MOST_WHOLE)
     if not sound.all():
         raise InputError(
             f"{str(path)!r} is not a table of a run: {title} must be whole numbers from 0, not {values[~sound][0]}"

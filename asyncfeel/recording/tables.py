@@ -29,6 +29,7 @@ COLUMNS = {
     "staleness": ("iteration", "time_s", "trigger", "server", "staleness", "weight"),
     "mixing": ("iteration", "source", "target", "weight"),
     "metrics": ("iteration", "time_s", "train_loss", "test_loss", "test_accuracy"),
+    "faults": ("time_s", "kind", "who", "number", "other", "job", "iteration", "lost_s"),
     "servers": ("iteration", "time_s", "server", "distance", "test_loss", "test_accuracy"),
     "divergence": ("iteration", "time_s", "client", "learning_rate", "norm"),
 }
@@ -43,10 +44,16 @@ WHOLE = {
     "trigger",
     "source",
     "target",
+    "clients",
+    "number",
+    "other",
+    "job",
 }
 """The columns of whole numbers; all others have floats."""
 SERVER = "server_"
 """How the columns of a table begin that has one for each server."""
+WORDS = {"kind", "who"}
+"""But for these, which have texts."""
 
 
 class Table:
@@ -140,9 +147,14 @@ def parse(titles: Sequence[str], lines: Sequence[str]) -> dict[str, NDArray[Any]
     >>> {title: values.tolist() for title, values in parse(["server", "time_s"], ["0,0.1", "3,nan"]).items()}
     {'server': [0, 3], 'time_s': [0.1, nan]}
     """
-    kinds = np.dtype([(title, np.int64 if whole(title) else np.float64) for title in titles])
+    kinds = np.dtype([(title, kind(title)) for title in titles])
     rows = np.loadtxt(lines, kinds, comments=None, delimiter=",", ndmin=1) if lines else np.zeros(0, kinds)
     return {title: rows[title].copy() for title in titles}
+
+
+def kind(title: str) -> Any:
+    """The type of a column's values."""
+    return np.dtype("U32") if title in WORDS else np.int64 if whole(title) else np.float64
 
 
 def whole(title: str) -> bool:

@@ -22,6 +22,8 @@ def row_steps(run: Run) -> list[Floats]:
     """
     if run.by_client:
         raise InputError("the record of a system with a single server does not tell each client's steps at its merges")
+    if "clients" in run.iterations:
+        raise InputError("a run with faults does not record each client's steps: not all take part in every iteration")
     rows, known = run.iterations, {}
     clusters = [run.clients["flops"][run.clients["server"] == server] for server in range(len(run.topology))]
     found = []

@@ -7,7 +7,7 @@ from asyncfeel.errors import InputError
 from asyncfeel.recording import manifest
 from asyncfeel.report import dense, formats, recorded, streaming
 
-TABLES = ("staleness", "mixing", "metrics", "iterations", "clients", "servers")
+TABLES = ("staleness", "mixing", "metrics", "iterations", "clients", "servers", "faults")
 
 
 def export(

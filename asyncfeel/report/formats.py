@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from asyncfeel.errors import InputError
-from asyncfeel.recording.tables import whole
+from asyncfeel.recording.tables import WORDS, kind
 from asyncfeel.report.streaming import Stream, columns
 
 NO_JSON = frozenset({"nan", "inf", "-inf"})
@@ -28,22 +28,28 @@ def csv(path: Path, stream: Stream) -> None:
 def json_rows(path: Path, stream: Stream) -> None:
     """A list with an object for each row; null where JSON has no number for it."""
     names = [f"{json.dumps(title)}: " for title in stream.titles]
+    words = [title in WORDS for title in stream.titles]
     between = "\n"
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write("[")
         for rows in stream.pieces:
             for row in rows:
-                values = ("null" if text in NO_JSON else text for text in row)
+                values = (_json(text, word) for text, word in zip(row, words, strict=True))
                 fields = (name + value for name, value in zip(names, values, strict=True))
                 file.write(f"{between}{{{', '.join(fields)}}}")
                 between = ",\n"
         file.write("\n]\n")
 
 
+def _json(text: str, word: bool) -> str:
+    return json.dumps(text) if word else "null" if text in NO_JSON else text
+
+
 def parquet(path: Path, stream: Stream) -> None:
-    """A column of 64-bit numbers for each title."""
+    """A column of 64-bit numbers, or of texts, for each title."""
     arrow, files = pyarrow()
-    schema = arrow.schema([(title, arrow.int64() if whole(title) else arrow.float64()) for title in stream.titles])
+    types = {"i": arrow.int64(), "f": arrow.float64(), "U": arrow.string()}
+    schema = arrow.schema([(title, types[np.dtype(kind(title)).kind]) for title in stream.titles])
     with files.ParquetWriter(str(path), schema) as writer:
         for rows in stream.pieces:
             arrays = [arrow.array(values) for values in columns(stream.titles, rows).values()]

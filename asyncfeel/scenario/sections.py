@@ -72,6 +72,15 @@ class Network:
 
 
 @dataclass(frozen=True)
+class Faults:
+    """What goes wrong with jobs and uploads."""
+
+    crash: float = option(0.0, "probability that a client crashes in a job: its work is lost", least=0, below=1)
+    upload_failure: float = option(0.0, "probability that an attempt at an upload fails", least=0, below=1)
+    upload_attempts: int = option(3, "how often an upload is tried at most, one attempt after the other", least=1)
+
+
+@dataclass(frozen=True)
 class Training:
     """Mini-batch SGD on the clients."""
 
@@ -172,6 +181,10 @@ class Scenario:
     fading: Plugin = option(Plugin("none"), "how the uplink rates change over time")
     work: Work = option(Work(), "what one mini-batch step costs")
     network: Network = option(Network(), "what travels, and how fast")
+    availability: Plugin = option(Plugin("always"), "when the clients are there")
+    server_outages: Plugin = option(Plugin("none"), "when the servers are down")
+    link_outages: Plugin = option(Plugin("none"), "when the links between servers are down")
+    faults: Faults = option(Faults(), "what goes wrong with jobs and uploads")
     dataset: Plugin = option(Plugin("digits"), "data: a name, a .npz file, or module:function")
     split: Plugin = option(Plugin("auto"), "data over clients; auto: the data's own clients, dirichlet, or bootstrap")
     model: Plugin = option(Plugin("auto"), "what is trained; auto: cnn for images, logistic for features")

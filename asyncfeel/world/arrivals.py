@@ -63,8 +63,9 @@ class Arrivals:
             federation.clock.process(self._commute(client))
 
     def next(self) -> Generator[simpy.Event, Any, Arrival]:
-        """Wait for the next arrival."""
+        """Wait for the next arrival; a server that is down takes it when it is up again."""
         arrival: Arrival = yield self._queue.get()
+        yield from self._server.ready()
         return arrival
 
     def several(self, count: int) -> Generator[simpy.Event, Any, Sequence[Arrival]]:
@@ -75,12 +76,25 @@ class Arrivals:
         return arrivals
 
     def _commute(self, client: Client) -> Generator[simpy.Event, Any, None]:
-        """The life of a client: download, train, upload, wait; for ever."""
+        """The life of a client: download, train, upload, wait; for ever.
+
+        It begins when it is there and the server is up; a job that comes to nothing is begun anew.
+        """
         clock, server = self._federation.clock, self._server
         while True:
+            yield from self._meet(client)
             sent, version, started_s = server.model, self._federation.iteration, clock.now
             server.phase = "training"
             upload = yield from client.train_steps(sent, self._steps, self._proximal, self._rate(client))
+            if upload is None:
+                continue
             arrival = Arrival(upload, sent, version, started_s, clock.event())
             self._queue.put(arrival)
             yield arrival.released
+
+    def _meet(self, client: Client) -> Generator[simpy.Event, Any, None]:
+        """Wait until the client is there while the server is up."""
+        yield from client.appear(self._steps)
+        while not self._server.up:
+            yield from self._server.ready()
+            yield from client.appear(self._steps)

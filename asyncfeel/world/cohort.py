@@ -13,10 +13,11 @@ import numpy as np
 import simpy
 
 from asyncfeel import folding
-from asyncfeel.jobs import Broadcast, Gathered, Model
+from asyncfeel.jobs import Broadcast, Gathered, Model, Ready
 from asyncfeel.theory.aggregation import Weighing
 from asyncfeel.theory.latency import Counts, Floats
 from asyncfeel.world.devices import Devices
+from asyncfeel.world.fates import Fates
 from asyncfeel.world.traffic import Spell
 
 Process = Generator[simpy.Event, object, "Uploads"]
@@ -30,6 +31,11 @@ class Uploads:
     samples: Counts
     steps: Counts
     result: Awaitable[Gathered]
+
+    @property
+    def nobody(self) -> bool:
+        """Whether nothing has arrived."""
+        return not len(self.clients)
 
     def losses(self, gathered: Gathered) -> Iterable[tuple[int, float | None]]:
         """Each client with the loss that it reported, if losses were asked for."""
@@ -48,6 +54,8 @@ class Cohort:
     """Told when the last client begins to upload."""
     probe: bool = False
     """Whether clients report losses and gradients, and their results are kept one by one."""
+    leaves_s: Floats | None = None
+    """The second at which each client goes away, where anything goes wrong at all."""
 
     def train_until(self, deadline_s: float) -> Process:
         """Train from the model until the deadline, then upload: as many steps as fit."""
@@ -79,29 +87,55 @@ class Cohort:
 
     def _train(self, steps: Counts, compute_s: Floats) -> Process:
         network, clock, traffic = self.devices.network, self.devices.clock, self.devices.traffic
-        done_s = clock.now + compute_s
-        upload_s = network.uplink_each_s(self.clients, done_s)
         own_s = np.minimum(network.compute_each_s(self.clients, steps, clock.now), compute_s)
-        computing = Spell(clock.now, own_s, clients=self.clients)
-        spells = computing, Spell(done_s, upload_s, network.access, self.clients)
+        fates = self._fates(compute_s)
+        if fates is None:
+            done_s = clock.now + compute_s
+            transfer_s = network.uplink_each_s(self.clients, done_s)
+            uploading = [Spell(done_s, transfer_s, network.access, self.clients)]
+        else:
+            compute_s, transfer_s, own_s = fates.compute_s, fates.transfer_s, np.minimum(own_s, fates.compute_s)
+            done_s = clock.now + compute_s
+            uploading = list(fates.spells(network.access))
+        spells = [Spell(clock.now, own_s, clients=self.clients), *uploading]
         for spell in spells:
             traffic.begin(spell)
-        last = latest(done_s, done_s + upload_s)
-        uploads = self._begin(steps, float(done_s[last] + upload_s[last]))
+        last = latest(done_s, done_s + transfer_s)
+        uploads = self._begin(steps, float(done_s[last] + transfer_s[last]), fates)
         yield clock.timeout(float(compute_s[last]))
         self.uploading()
-        yield clock.timeout(float(upload_s[last]))
+        yield clock.timeout(float(transfer_s[last]))
         for spell in spells:
             traffic.end(spell)
+        if fates is not None and self.devices.faults is not None:
+            self.devices.faults.log.note(*fates.mishaps())
         return uploads
 
-    def _begin(self, steps: Counts, due_s: float) -> Uploads:
-        """Hand the jobs to the executor, at this instant; the last upload arrives when they are due."""
-        devices, samples = self.devices, self.devices.samples[self.clients]
+    def _fates(self, compute_s: Floats) -> Fates | None:
+        """What becomes of the clients' jobs, where anything can go wrong."""
+        devices = self.devices
+        if devices.faults is None or self.leaves_s is None:
+            return None
+        jobs, uplink_s = devices.jobs[self.clients], devices.network.uplink_each_s
+        return devices.faults.fates(self.clients, jobs, compute_s, self.leaves_s, uplink_s)
+
+    def _begin(self, steps: Counts, due_s: float, fates: Fates | None) -> Uploads:
+        """Hand the jobs to the executor, at this instant; the last upload arrives when they are due.
+
+        A job whose result never arrives has a number like any other, but nobody computes it.
+        """
+        devices, clients = self.devices, self.clients
+        numbers = devices.jobs[clients]
+        devices.jobs[clients] += 1
+        if fates is not None:
+            clients, numbers, steps = clients[fates.arrived], numbers[fates.arrived], steps[fates.arrived]
+            if not len(clients):
+                return nothing()
+        samples = devices.samples[clients]
         work = Broadcast(
             self.model,
-            self.clients,
-            devices.jobs[self.clients],
+            clients,
+            numbers,
             steps,
             lambda: self.weigh(samples.tolist(), steps.tolist()),
             devices.measure_loss,
@@ -111,8 +145,13 @@ class Cohort:
             beyond=devices.beyond,
             factors_of=lambda places: self.weigh(samples[places].tolist(), steps[places].tolist()),
         )
-        devices.jobs[self.clients] += 1
-        return Uploads(self.clients, samples, steps, folding.start(devices.executor, work))
+        return Uploads(clients, samples, steps, folding.start(devices.executor, work))
+
+
+def nothing() -> Uploads:
+    """The uploads of nobody."""
+    nobody = np.zeros(0, dtype=np.int64)
+    return Uploads(nobody, nobody, nobody, Ready(Gathered(None)))
 
 
 def latest(done_s: Floats, arrived_s: Floats) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from asyncfeel.jobs import Executor, Model
 from asyncfeel.theory.latency import Counts
 from asyncfeel.world.clock import Clock
+from asyncfeel.world.faults import Faults
 from asyncfeel.world.network import Network
 from asyncfeel.world.traffic import Traffic
 
@@ -26,3 +27,5 @@ class Devices:
     """Whether clients report their own loss at the model that they were sent (A18)."""
     beyond: Callable[[Model, float | None], float | None] | None = None
     """The norm of a change that has diverged, or nothing; see `Broadcast`."""
+    faults: Faults | None = None
+    """What goes wrong with them, where anything does."""

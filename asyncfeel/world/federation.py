@@ -18,6 +18,9 @@ from asyncfeel.world.clock import Clock
 from asyncfeel.world.cohort import Uploads
 from asyncfeel.world.devices import Devices
 from asyncfeel.world.divergence import Divergence
+from asyncfeel.world.faults import Faults
+from asyncfeel.world.hazards import NONE, Hazards
+from asyncfeel.world.mishaps import Log, Tell
 from asyncfeel.world.network import Network
 from asyncfeel.world.profiles import Profiles
 from asyncfeel.world.records import Completion, Merged, Trigger
@@ -61,6 +64,7 @@ class Federation:
         norm: Norm | None = None,
         learning_rate: float = 1.0,
         divergence: Divergence | None = None,
+        hazards: Hazards = NONE,
     ) -> None:
         self.clock = clock
         self.network = network
@@ -77,7 +81,10 @@ class Federation:
         self.divergence = divergence
         """Tells sound results from diverged ones; nothing where there is no training."""
         beyond = divergence.beyond if divergence else None
-        devices = Devices(profiles.samples, jobs, network, clock, executor, self.traffic, patience is not None, beyond)
+        self.faults = self._faults(hazards, budget_s)
+        """What goes wrong; nothing at all where nothing can."""
+        more = (patience is not None, beyond, self.faults)
+        devices = Devices(profiles.samples, jobs, network, clock, executor, self.traffic, *more)
         members = zip(profiles.shares, profiles.clusters, strict=True)
         self.servers = [Server(number, share, cluster, devices) for number, (share, cluster) in enumerate(members)]
         for server in self.servers:
@@ -92,6 +99,20 @@ class Federation:
         self._patience = patience
         self._observers = observers
 
+    def _faults(self, hazards: Hazards, budget_s: float) -> Faults | None:
+        if not hazards.any:
+            return None
+        if math.isfinite(budget_s):
+            # Everybody may be away up to the end: then the world waits for that, and is not stalled.
+            self.clock.timeout(math.nextafter(budget_s, math.inf))
+        log = Log(lambda: self.iteration)
+        return Faults(hazards, self.clock, self.topology, len(self.profiles), log)
+
+    def tell_of_faults(self, tell: Tell) -> None:
+        """Pass on what goes wrong from now on, if anything does."""
+        if self.faults is not None:
+            self.faults.log.tell = tell
+
     @property
     def shares(self) -> Sequence[float]:
         """The data shares mtil of the clusters."""
@@ -102,6 +123,16 @@ class Federation:
         if steps is not None and steps < 1:
             raise InputError(f"algorithm.{option} must be at least 1, not {steps}")
         return self.local_steps if steps is None else steps
+
+    def neighbours(self, server: int, note: bool = True) -> Sequence[int]:
+        """The neighbours that a server reaches at this instant, all if nothing goes wrong; noting who is left out."""
+        if self.faults is None:
+            return self.topology.neighbours[server]
+        return self.faults.neighbours(server, note)
+
+    def links(self) -> Sequence[tuple[int, int]]:
+        """The links over which servers mix at this instant: those that carry models, if not all."""
+        return self.topology.links if self.faults is None else self.faults.links(note=True)
 
     def staleness(self) -> list[int]:
         """Delta of every server: the iterations since its last own broadcast (A8)."""
@@ -119,6 +150,10 @@ class Federation:
 
     def join_each(self, uploads: Sequence[Upload | Uploads]) -> Generator[simpy.Event, Any, list[Any]]:
         """Wait, in no simulated time, for the real results of single clients, or of several clusters."""
+        if any(isinstance(upload, Uploads) and upload.nobody for upload in uploads):
+            raise InputError(
+                "nobody's upload has arrived, and the algorithm goes on as if: it must ask uploads.nobody first"
+            )
         results: list[Any] = yield self.clock.join([upload.result for upload in uploads])
         if self.divergence is not None:
             check = partial(self.divergence.checked, iteration=self.iteration, time_s=self.clock.now)

@@ -5,6 +5,7 @@ change over time. None looks at a machine's clock, or at a training result. The 
 give a column, for clients given as a column, with the very numbers of the plain functions.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -76,9 +77,10 @@ class Network:
         """How long a broadcast takes; nothing, where no rate is given."""
         return latency.transfer_s(self.model_bits, self.downlink_bps) if self.downlink_bps else 0.0
 
-    def exchange_s(self, server: int, start_s: float) -> float:
-        """How long the exchange with all neighbours takes: that of the slowest link, all at once."""
-        return max((self.link_s(server, other, start_s) for other in self.topology.neighbours[server]), default=0.0)
+    def exchange_s(self, server: int, start_s: float, neighbours: Sequence[int] | None = None) -> float:
+        """How long the exchange with all neighbours, or with some, takes: that of the slowest link, all at once."""
+        others = self.topology.neighbours[server] if neighbours is None else neighbours
+        return max((self.link_s(server, other, start_s) for other in others), default=0.0)
 
     def link_s(self, a: int, b: int, start_s: float) -> float:
         """How long one model takes over one link."""

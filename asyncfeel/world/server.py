@@ -1,9 +1,10 @@
 """An edge server: broadcasts its model to its clients, collects their uploads, meets its neighbours."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from functools import cached_property
 from typing import Any, Literal, cast
 
+import numpy as np
 import simpy
 
 from asyncfeel.jobs import Model
@@ -11,7 +12,7 @@ from asyncfeel.theory import aggregation
 from asyncfeel.theory.aggregation import Weighing
 from asyncfeel.theory.latency import Counts
 from asyncfeel.world.client import Client
-from asyncfeel.world.cohort import Cohort, Process, Uploads
+from asyncfeel.world.cohort import Cohort, Process, Uploads, nothing
 from asyncfeel.world.devices import Devices
 from asyncfeel.world.records import Trigger
 
@@ -43,6 +44,10 @@ class Server:
         self.started_s = 0.0
         self.deadline_s = 0.0
         self._phase: Phase = "waiting"
+        self.reached: int | None = None
+        """How many clients the last broadcast has reached; nothing before the first."""
+        self.sits_out = False
+        """Whether it was down at its last broadcast, so that there was none."""
         self._devices = devices
         self._round: simpy.Process | None = None
 
@@ -70,7 +75,7 @@ class Server:
         self, deadline_s: float, weigh: Weighing = aggregation.coefficients, probe: bool = False
     ) -> None:
         """Send the model to all clients, to train on until the deadline."""
-        self._start(deadline_s, self._cohort(None, weigh, probe).train_until(deadline_s))
+        self._start(deadline_s, self._cohort(None, weigh, probe), lambda cohort: cohort.train_until(deadline_s))
 
     def broadcast_steps(
         self,
@@ -81,37 +86,77 @@ class Server:
         probe: bool = False,
     ) -> None:
         """Send the model to clients (all of them), to take so many steps from; the slowest needs `deadline_s`."""
-        self._start(deadline_s, self._cohort(clients, weigh, probe).train_steps(steps))
+        self._start(deadline_s, self._cohort(clients, weigh, probe), lambda cohort: cohort.train_steps(steps))
 
     def broadcast_during(self, steps: Counts, deadline_s: float, weigh: Weighing = aggregation.data_shares) -> None:
         """Send the model to all clients, each to take its own number of steps (even none) until the deadline."""
-        self._start(deadline_s, self._cohort(None, weigh, False).train_during(steps, deadline_s))
+        cohort = self._cohort(None, weigh, False)
+        if len(cohort.clients) < len(self):
+            steps = steps[np.isin(self.members, cohort.clients)]
+        self._start(deadline_s, cohort, lambda cohort: cohort.train_during(steps, deadline_s))
 
     def _cohort(self, clients: Counts | None, weigh: Weighing, probe: bool) -> Cohort:
-        chosen = self.members if clients is None else clients
-        return Cohort(chosen, self._devices, self.model, weigh, self._uploading, probe)
+        """Those of the clients that the broadcast reaches: nobody while the server is down."""
+        chosen, faults, leaves_s = self.members if clients is None else clients, self._devices.faults, None
+        if faults is not None:
+            self.sits_out = not faults.up(self.number)
+            chosen = chosen[:0] if self.sits_out else faults.present(chosen, self._devices.jobs[chosen])
+            leaves_s = faults.leaves_s(chosen)
+        return Cohort(chosen, self._devices, self.model, weigh, self._uploading, probe, leaves_s)
 
-    def _start(self, deadline_s: float, process: Process) -> None:
+    def _start(self, deadline_s: float, cohort: Cohort, life: Callable[[Cohort], Process]) -> None:
         self.sent, self.started_s, self.deadline_s = self.model, self._devices.clock.now, deadline_s
-        self.phase = "training"
-        self._round = self._devices.clock.process(process)
+        self.phase, self.reached = "training", len(cohort.clients)
+        self._round = self._devices.clock.process(life(cohort)) if self.reached else None
 
     def _uploading(self) -> None:
         self.phase = "uploading"
 
     def collect(self) -> Generator[simpy.Event, Any, Uploads]:
-        """Wait until every client's upload has arrived."""
+        """Wait until every client's upload has arrived, or is known not to come; at once if nobody was reached."""
+        if self.reached == 0:
+            return nothing()
         if self._round is None:
             raise RuntimeError(f"server {self.number} has not broadcast anything")
         yield simpy.AllOf(self._devices.clock, [self._round])
         return cast(Uploads, self._round.value)
 
     def exchange(self, rounds: int = 1) -> Steps:
-        """Wait for the model exchange with the neighbours."""
-        network, clock = self._devices.network, self._devices.clock
+        """Wait for the model exchange with the neighbours that can be reached; a server that is down waits first."""
+        yield from self.ready()
+        network, clock, faults = self._devices.network, self._devices.clock, self._devices.faults
+        neighbours = network.topology.neighbours[self.number]
+        if faults is not None:
+            neighbours = tuple(faults.neighbours(self.number, note=False))
         self.phase = "exchanging"
-        yield clock.timeout(rounds * network.exchange_s(self.number, clock.now))
-        self._devices.traffic.move("exchange", 2 * rounds * len(network.topology.neighbours[self.number]))
+        yield clock.timeout(rounds * network.exchange_s(self.number, clock.now, neighbours))
+        self._devices.traffic.move("exchange", 2 * rounds * len(neighbours))
+        yield from self.ready()
+
+    @property
+    def up(self) -> bool:
+        """Whether the server is up now."""
+        return self._devices.faults is None or self._devices.faults.up(self.number)
+
+    def ready(self) -> Steps:
+        """Wait while the server is down; in no time where servers do not go down."""
+        if self._devices.faults is not None:
+            yield from self._devices.faults.recover(self.number)
+
+    def skip(self, patient: bool = True) -> Steps:
+        """Give up an iteration to which nobody contributes, and wait until another may be worth while.
+
+        If nobody was reached, that is when the deadline has passed and, for the patient, a client is back.
+        """
+        faults, clock = self._devices.faults, self._devices.clock
+        if faults is None:
+            raise RuntimeError(f"server {self.number} has nothing to skip: nothing goes wrong in this world")
+        if not self.reached:
+            self.phase = "waiting"
+            yield clock.timeout(self.deadline_s)
+            if patient:
+                yield from faults.somebody(self.members)
+        faults.log.one("skipped", self.number, clock.now, clock.now - self.started_s)
 
     def trigger(self, uploads: Uploads) -> Trigger:
         """The record of the iteration that this server completes now."""

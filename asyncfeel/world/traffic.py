@@ -9,6 +9,8 @@ import numpy as np
 from asyncfeel.theory.latency import Counts, Floats
 
 Link = Literal["uplink", "downlink", "exchange", "cloud"]
+Outcome = Literal["arrived", "failed", "broken"]
+"""How a transfer ends: with the model there, in vain though the whole of it was sent, or before that."""
 LINKS: tuple[Link, ...] = ("uplink", "downlink", "exchange", "cloud")
 
 
@@ -21,6 +23,12 @@ class Spell:
     link: Link | None = None
     clients: Counts | None = None
     """Who they are."""
+    outcome: Outcome = "arrived"
+
+    @property
+    def moves(self) -> Link | None:
+        """The link over which whole models move, if any do."""
+        return None if self.outcome == "broken" else self.link
 
     def busy_s(self, end_s: float) -> float:
         """The clients' busy seconds up to then."""
@@ -34,7 +42,9 @@ class Spell:
 class Watch(Protocol):
     """Whoever wants to know who is busy with what, and what the servers are doing."""
 
-    def busy(self, clients: Counts, start_s: Floats, seconds: Floats, link: Link | None) -> None:
+    def busy(
+        self, clients: Counts, start_s: Floats, seconds: Floats, link: Link | None, outcome: Outcome = "arrived"
+    ) -> None:
         """Clients start something at their seconds: a transfer over a link, or a computation."""
         ...
 
@@ -68,22 +78,24 @@ class Traffic:
         self._under_way[spell] = None
         if self.watch is not None and spell.clients is not None:
             start_s = np.broadcast_to(spell.start_s, len(spell.clients))
-            self.watch.busy(spell.clients, start_s, spell.seconds, spell.link)
+            self.watch.busy(spell.clients, start_s, spell.seconds, spell.link, spell.outcome)
         return spell
 
     def end(self, spell: Spell) -> None:
         """Note that all clients are through with a spell."""
         del self._under_way[spell]
         self._busy_s += float(spell.seconds.sum())
-        if spell.link:
-            self.move(spell.link, len(spell.seconds))
+        if spell.moves:
+            self.move(spell.moves, len(spell.seconds))
 
-    def busy(self, client: int, start_s: float, seconds: float, link: Link | None = None) -> None:
+    def busy(
+        self, client: int, start_s: float, seconds: float, link: Link | None = None, outcome: Outcome = "arrived"
+    ) -> None:
         """Note that a single client starts something that keeps it busy for so long."""
         self._busy_s += seconds
         self._busy_until[client] = start_s + seconds
         if self.watch is not None:
-            self.watch.busy(np.array([client]), np.array([start_s]), np.array([seconds]), link)
+            self.watch.busy(np.array([client]), np.array([start_s]), np.array([seconds]), link, outcome)
 
     def interrupt(self, client: int, now: float) -> None:
         """Note that a single client drops what it was doing."""
@@ -96,8 +108,8 @@ class Traffic:
         """The bytes moved over each kind of link by then, which is the end of the run."""
         moved = self._moved.copy()
         for spell in self._under_way:
-            if spell.link:
-                moved[spell.link] += spell.over(end_s)
+            if spell.moves:
+                moved[spell.moves] += spell.over(end_s)
         return {f"{link}_bytes": moved[link] * self._model_bits / 8 for link in LINKS}
 
     def idle_share(self, clients: int, end_s: float) -> float | None:
