@@ -1,6 +1,7 @@
 """Whoever follows a run as it goes: the view on the screen and the trackers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,14 @@ class Audience:
             self._view.measured(measurement)
             self._trackers.measured(measurement, distances)
 
-    def end(self, summary: dict[str, Any], failed: bool) -> None:
-        """The run is over, for whatever reason."""
-        self._view.finish()
-        self._trackers.finish(summary, failed)
+    @contextmanager
+    def leaving(self, summary: dict[str, Any], failed: bool) -> Iterator[None]:
+        """The run is over, for whatever reason; they are told so after what is done here, even if that fails."""
+        try:
+            yield
+        except BaseException:
+            failed = True
+            raise
+        finally:
+            self._view.finish()
+            self._trackers.finish(summary, failed)

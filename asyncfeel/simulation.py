@@ -30,6 +30,7 @@ from asyncfeel.scenario import Scenario
 from asyncfeel.scenario.build import as_table, dotted
 from asyncfeel.streams import stream
 from asyncfeel.tally import Tally
+from asyncfeel.totals import totals
 from asyncfeel.tracking import Tracker, Trackers
 from asyncfeel.world import consensus
 from asyncfeel.world.clock import Clock
@@ -148,12 +149,10 @@ class Simulation:
                     raise
                 ended = self._wind_up(status)
         finally:
-            self._door.close()
-            self._folder.close()
-            self._folder.manifest.close(status, ended)
-            self._folder.lock.release()
             summary = {"folder": str(self._folder.path), "status": status, **ended}
-            self._audience.end(summary, failed=not ended)
+            with self._audience.leaving(summary, failed=not ended):
+                self._door.close()
+                self._folder.finish(status, ended)
         return Result(self._folder.path, summary)
 
     async def _simulate(self) -> None:
@@ -191,16 +190,8 @@ class Simulation:
 
             digests["model"] = outputs.write(self._folder.path / "model.safetensors", learner, value_of(output))
         return {
-            "iterations": self._federation.iteration,
-            "time_s": self._end_s(),
-            "steps": self._tally.steps,
+            **totals(self._federation, self._tally, self._measurements, self._end_s()),
             "diverged": self._diverged.count,
-            "metrics": asdict(latest) if (latest := self._measurements.latest) else None,
-            "best_accuracy": self._measurements.best_accuracy,
-            "servers": self._tally.table(),
-            "traffic": self._federation.traffic.total_bytes(self._end_s()),
-            **({"faults": faults.log.summary()} if (faults := self._federation.faults) else {}),
-            "idle_share": self._federation.traffic.idle_share(self._clients(), self._end_s()),
             "consensus": asdict(agreement) if agreement else None,
             "digests": digests,
             "wall": wall,
@@ -224,9 +215,6 @@ class Simulation:
             **({"checkpoints_s": saving.seconds} if saving else {}),
             **({"before_s": self._checkpoint.state.wall_s} if self._checkpoint else {}),
         }
-
-    def _clients(self) -> int:
-        return sum(len(server) for server in self._federation.servers)
 
     def _make_federation(self) -> Federation:
         prepared, stop, layout = self._prepared, self._scenario.stop, self._prepared.layout

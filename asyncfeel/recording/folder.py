@@ -11,7 +11,7 @@ from asyncfeel.errors import InputError
 from asyncfeel.recording import replacing, rows
 from asyncfeel.recording.atomic import replace
 from asyncfeel.recording.lock import Lock
-from asyncfeel.recording.manifest import Manifest, fingerprint
+from asyncfeel.recording.manifest import Manifest, Status, fingerprint
 from asyncfeel.recording.servers import ServerRows
 from asyncfeel.recording.tables import Table
 from asyncfeel.theory import mixing
@@ -156,6 +156,14 @@ class RunFolder:
             table.close()
             self._files[f"{name}.csv"] = fingerprint(self.path / f"{name}.csv", table.digest)
         self.manifest.note({"files": self._files})
+
+    def finish(self, status: Status, facts: dict[str, Any]) -> None:
+        """Close every table, write down how the run ended, and let others use the folder."""
+        try:
+            self.close()
+            self.manifest.close(status, facts)
+        finally:
+            self.lock.release()
 
 
 def create(out: Path | None, name: str, force: bool = False) -> Path:
