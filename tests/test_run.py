@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from asyncfeel import InputError, Result, Scenario, run
+from asyncfeel.errors import Broken
 from asyncfeel.progress import Silent
 
 TINY = Scenario.load(clients=6, servers=3, until=0.5, set={"training.local_steps": 3})
