@@ -22,7 +22,7 @@ from workloads import FILES, MODELS
 HERE = Path(__file__).parent
 STEPS = {"W1": 20, "W2": 10, "W3": 4}
 """Steps of the slowest client in a round."""
-ITERATIONS = {"W1": 300, "W2": 36, "W3": 12}
+ITERATIONS = {"W1": 300, "W2": 36, "W3": 24}
 SECONDS = {"W1": 3.0, "W2": 5.0, "W3": 12.0}
 """How long the plain loop runs."""
 EXECUTORS = {"W1": ("auto", "threads"), "W2": ("auto", "batched"), "W3": ("auto",)}

@@ -136,7 +136,7 @@ def test_serial_and_threads_leave_the_same_folder(name, tmp_path):
         assert (serial / file).read_bytes() == (threads / file).read_bytes(), file
     config = (threads / "config.toml").read_text()
     assert (serial / "config.toml").read_text() == config.replace('executor = "threads"', 'executor = "serial"')
-    own = {"started", "process", "wall", "executor", "workers"}
+    own = {"started", "process", "wall", "executor", "workers", "files", "seal"}
     one, other = ({key: value for key, value in manifest(one).items() if key not in own} for one in (serial, threads))
     assert one == other
     assert max(int(row["staleness"]) for row in rows(serial, "staleness")) > 0

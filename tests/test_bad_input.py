@@ -119,7 +119,7 @@ def test_flags(flags, fragments):
 
 
 KEYS = [
-    ("seeed=3", "key 'seeed' is unknown: did you mean 'seed'? there are algorithm, consensus"),
+    ("seeed=3", "key 'seeed' is unknown: did you mean 'seed'? there are algorithm, availability"),
     ("zzz=3", "key 'zzz' is unknown: there are algorithm"),
     ("a.b.c=3", "key 'a' is unknown"),
     ("seed=1.5", "seed must be a whole number, not 1.5"),

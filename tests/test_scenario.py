@@ -39,7 +39,7 @@ def written(content: str) -> str:
 
 characters = st.characters(exclude_categories=["Cs"])
 numbers = st.floats(allow_nan=False, allow_infinity=False)
-scalars = st.booleans() | st.integers() | numbers | st.text(characters)
+scalars = st.booleans() | st.integers(-(2**63), 2**63 - 1) | numbers | st.text(characters)
 option_names = st.from_regex("[a-z_]{1,8}", fullmatch=True).filter(lambda name: name != "kind" and not has_unit(name))
 plugins = st.builds(Plugin, st.text(characters), st.dictionaries(option_names, scalars | st.lists(scalars)))
 

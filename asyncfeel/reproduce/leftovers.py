@@ -6,10 +6,13 @@ from pathlib import Path
 from asyncfeel.compare import folder as folders
 from asyncfeel.compare.request import NAME, Request, Run, write
 from asyncfeel.errors import InputError
-from asyncfeel.recording import manifest
+from asyncfeel.recording import lock, manifest
+from asyncfeel.recording.atomic import PART
 from asyncfeel.report import reading
 
 Say = Callable[[str], None]
+EARLY = ("config.toml", lock.NAME)
+"""What a run has before it has a manifest."""
 
 
 def prepare(out: Path, request: Request, say: Say) -> None:
@@ -45,20 +48,21 @@ def complete(out: Path, request: Request) -> bool:
     """Whether every run is finished, so that nothing but the figures is left to make."""
     try:
         return all(manifest.read(out / "runs" / run.name).get("status") == "finished" for run in request.runs)
-    except (OSError, ValueError):
+    except InputError:
         return False
 
 
 def damaged(path: Path) -> str:
     """What is wrong with a run's folder; nothing if it is whole, or is known to be unfinished."""
     if not (path / "manifest.json").is_file():
-        return "" if (path / "manifest.json.part").is_file() or not any(path.iterdir()) else "it has no manifest.json"
+        early = all(entry.name in EARLY or entry.name.endswith(PART) for entry in path.iterdir())
+        return "" if early else "it has no manifest.json"
     try:
         facts = manifest.read(path)
         if facts.get("status") != "finished":
             return ""
         run = reading.read(path)
-    except (OSError, ValueError, KeyError, InputError) as error:
+    except (KeyError, InputError) as error:
         return " ".join(str(error).split())
     if facts.get("kind") == "plan":
         return ""
