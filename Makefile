@@ -10,7 +10,7 @@ run: $(READY)
 	$(BIN)/asyncfeel run --topology ring --psi inverse
 
 test: lint types docs
-	$(BIN)/python -m pytest --cov --cov-report=term
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --cov --cov-report=term
 
 lint: $(READY)
 	$(BIN)/ruff check .
