@@ -124,13 +124,7 @@ class RunFolder:
     def failed(self, iteration: int, mishaps: Sequence[Mishaps]) -> None:
         """Append what went wrong to faults.csv, in the order of time."""
         if self._faults:
-            found = sorted(row for one in mishaps for row in one.rows(iteration))
-            self._faults.append(
-                "".join(
-                    f"{time_s!r},{kind},{who},{a},{b},{job},{k},{lost_s!r}\n"
-                    for time_s, kind, who, a, b, job, k, lost_s in found
-                )
-            )
+            self._faults.append(rows.faults(iteration, mishaps))
 
     def caught_up(self) -> None:
         """An error unless all that is known of the tables has been repeated."""

@@ -6,6 +6,7 @@ The text is what `Table.write` would write, to the last byte.
 from collections.abc import Iterator, Mapping, Sequence
 from operator import add
 
+from asyncfeel.world.mishaps import Mishaps
 from asyncfeel.world.profiles import Profiles
 
 AT_ONCE = 100_000
@@ -41,6 +42,14 @@ class StalenessRows:
 
 def _end(staleness: int) -> str:
     return f"{staleness!r},0.0\n"
+
+
+def faults(iteration: int, mishaps: Sequence[Mishaps]) -> str:
+    """The rows of faults.csv for mishaps that belong together, in the order of time."""
+    found = sorted(row for one in mishaps for row in one.rows(iteration))
+    return "".join(
+        f"{time_s!r},{kind},{who},{a},{b},{job},{k},{lost_s!r}\n" for time_s, kind, who, a, b, job, k, lost_s in found
+    )
 
 
 def clients(profiles: Profiles) -> Iterator[str]:

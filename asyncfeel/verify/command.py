@@ -81,7 +81,7 @@ def _schedule(opened: Opened) -> list[Check]:
 
 
 def _rows(opened: Opened) -> list[Check]:
-    from asyncfeel.verify import world
+    from asyncfeel.verify import diverged, faults, world
     from asyncfeel.verify.evaluations import Evaluations
     from asyncfeel.verify.walk import Walk
 
@@ -89,6 +89,8 @@ def _rows(opened: Opened) -> list[Check]:
         raise Malformed(f"there is no {missing[0]}")
     found = world.read(opened.path)
     checks = Walk(opened, opened.scenario, found).checks()
+    checks += [faults.check(opened, found)] if opened.faulty else []
+    checks += [diverged.check(opened, found)] if opened.diverging else []
     return checks + (Evaluations(opened, opened.scenario, found).checks() if opened.trained else [])
 
 

@@ -86,3 +86,6 @@ def _combined(check: Check, noted: Mapping[str, Any], digests: Any, by_client: b
         text = "".join(str(noted[member]["sha256"]) for member in members)
         if hashlib.sha256(text.encode()).hexdigest() != digests.get(name):
             check.compare("manifest.json", digests.get(name), "what the files' digests make", None, f"digests.{name}")
+    faults = noted["faults.csv"]["sha256"] if "faults.csv" in noted else None
+    if faults != digests.get("faults"):
+        check.compare("manifest.json", digests.get("faults"), faults, None, "digests.faults")

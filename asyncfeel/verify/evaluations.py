@@ -24,6 +24,8 @@ class Evaluations:
         self._servers = 0 if opened.by_client else world.servers
         self.metrics = Check("metrics.csv", note="on the grid, of the right iterations, shares from 0 to 1")
         self.servers = Check("servers.csv", note="a row per server and evaluation")
+        if opened.gaps:
+            self.metrics.note = "on the grid, shares from 0 to 1; iterations may have no row, so these are not counted"
         self._completed, self._completed_s = 0, 0.0
         self._before = (0.0, 0.0)
         self._best = -math.inf
@@ -33,7 +35,7 @@ class Evaluations:
         torn, path = not self._opened.ended, self._opened.path
         try:
             metrics = Rows(path / "metrics.csv", COLUMNS["metrics"], torn)
-            iterations = Rows(path / "iterations.csv", COLUMNS["iterations"], torn)
+            iterations = Rows(path / "iterations.csv", self._opened.columns("iterations"), torn)
             servers = Rows(path / "servers.csv", COLUMNS["servers"], torn) if self._servers else None
             self._walk(metrics, iterations, servers)
         except Malformed as error:
@@ -92,8 +94,10 @@ class Evaluations:
                 self.metrics.differ("metrics.csv", "an evaluation of the grid is missing before the last", place + 1)
             return end
         if self._grid.every_s is not None:
-            return {"time_s": place * self._grid.every_s, "iteration": self._completed}
-        return {"iteration": place * (self._grid.every_iterations or 1), "time_s": self._completed_s}
+            time_s = {"time_s": place * self._grid.every_s}
+            return time_s if self._opened.gaps else time_s | {"iteration": self._completed}
+        iteration = {"iteration": place * (self._grid.every_iterations or 1)}
+        return iteration if self._opened.gaps else iteration | {"time_s": self._completed_s}
 
     def _distances(self, row: Row, table: Rows, last: bool) -> bool:
         """One row per server; whether the table goes on."""

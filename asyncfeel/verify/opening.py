@@ -9,6 +9,7 @@ from typing import Any
 
 from asyncfeel.errors import InputError
 from asyncfeel.recording import manifest
+from asyncfeel.recording.tables import COLUMNS
 from asyncfeel.scenario import Scenario
 from asyncfeel.verify import files
 from asyncfeel.verify.findings import clipped
@@ -47,6 +48,28 @@ class Opened:
         return self.manifest.get("by_client") is True
 
     @property
+    def faulty(self) -> bool:
+        """Whether the manifest has faults, be they none so far: there is then a faults.csv."""
+        return "faults" in self.manifest
+
+    @property
+    def diverging(self) -> bool:
+        """Whether there is a divergence.csv, or should be one."""
+        noted, count = self.manifest.get("files"), self.manifest.get("diverged")
+        said = (isinstance(noted, dict) and "divergence.csv" in noted) or bool(count)
+        return self.trained and (said or files.there(self.path / "divergence.csv"))
+
+    @property
+    def gaps(self) -> bool:
+        """Whether iterations may have no row: nobody contributed to them."""
+        return self.faulty or self.manifest.get("algorithm") == "safa"
+
+    def columns(self, name: str) -> tuple[str, ...]:
+        """The columns of a table in this very folder."""
+        more = {"iterations": ("clients",) * self.faulty, "staleness": ("client",) * self.by_client}
+        return (*COLUMNS[name], *more.get(name, ()))
+
+    @property
     def iterations(self) -> int | None:
         """How many iterations the manifest counts."""
         found = self.manifest.get("iterations")
@@ -57,6 +80,8 @@ class Opened:
         """The files that the folder must have, beside its manifest."""
         tables = ["clients.csv", "iterations.csv", "staleness.csv"]
         tables += [] if self.by_client else ["mixing.csv"]
+        tables += ["faults.csv"] if self.faulty else []
+        tables += ["divergence.csv"] if self.diverging else []
         tables += ["metrics.csv"] if self.trained else []
         tables += ["servers.csv"] if self.trained and not self.by_client else []
         model = ["model.safetensors"] if self.trained and self.ended else []

@@ -6,13 +6,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
-from asyncfeel.recording.tables import WHOLE
+from asyncfeel.recording.parsing import ABSENT
+from asyncfeel.recording.tables import WHOLE, WORDS
 from asyncfeel.verify.files import LONGEST
 from asyncfeel.verify.findings import clipped
+from asyncfeel.world.mishaps import WHO
 
 Row = dict[str, float]
 WRITTEN = b"0123456789.,+-einaf"
 """All that a number can be written with; some are `nan` or `inf`."""
+LETTERS = b"abcdefghijklmnopqrstuvwxyz"
+KINDS = list(WHO)
+OWNERS = ["client", "server", "link"]
+"""The words of a table; a row has the places of its words in these lists."""
 DIGITS = 15
 """The digits of a whole number beyond which it cannot be a count."""
 
@@ -78,7 +84,8 @@ class Rows:
     def _begins(self, line: bytes) -> bool:
         """Whether the line can be the beginning of a row, or of the titles."""
         titles = ",".join(self._columns).encode()
-        return not line.strip(WRITTEN) if self._file.tell() > len(line) else titles.startswith(line)
+        written = WRITTEN + LETTERS if WORDS & set(self._columns) else WRITTEN
+        return not line.strip(written) if self._file.tell() > len(line) else titles.startswith(line)
 
     def _numbers(self, line: bytes) -> Row:
         fields = line.split(b",")
@@ -94,6 +101,11 @@ class Rows:
 
 @lru_cache(maxsize=1 << 16)  # most rows repeat what the row before them had
 def _number(column: str, text: bytes) -> float:
+    if column in WORDS:
+        words = KINDS if column == "kind" else OWNERS
+        return words.index(text.decode("utf-8", "replace"))
+    if column in ABSENT and text == b"-1":
+        return -1
     if column in WHOLE:
         if not text.isdigit() or len(text) > DIGITS:
             raise ValueError(f"{column} is {clipped(text)}, which is no whole number")

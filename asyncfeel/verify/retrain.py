@@ -8,7 +8,6 @@ import threading
 from pathlib import Path
 
 from asyncfeel.recording import manifest
-from asyncfeel.recording.tables import COLUMNS
 from asyncfeel.scenario import Scenario
 from asyncfeel.simulation import run
 from asyncfeel.verify import retrained
@@ -69,7 +68,7 @@ def _completed(opened: Opened) -> int:
     if opened.ended:
         return opened.iterations or 0
     last = 0
-    table = Rows(opened.path / "iterations.csv", COLUMNS["iterations"], torn=True)
+    table = Rows(opened.path / "iterations.csv", opened.columns("iterations"), torn=True)
     while (row := table.take()) is not None:
         last = int(row["iteration"])
     return last

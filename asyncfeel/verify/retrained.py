@@ -15,10 +15,10 @@ from asyncfeel.verify.totals import differing, leaves
 
 TOLERANCE = 0.02
 """What losses, distances and models may differ by, relatively, and accuracies absolutely, where bits may differ."""
-SCHEDULE = ("clients", "iterations", "staleness", "mixing")
+SCHEDULE = ("clients", "iterations", "staleness", "mixing", "faults")
 TRAINED = ("metrics", "servers")
-SCHEDULED = ("iterations", "time_s", "steps", "servers", "traffic", "idle_share")
-LEARNED = ("metrics", "best_accuracy", "consensus", "digests")
+SCHEDULED = ("iterations", "time_s", "steps", "servers", "traffic", "idle_share", "faults")
+LEARNED = ("diverged", "metrics", "best_accuracy", "consensus", "digests")
 
 
 def compare(opened: Opened, again: Path, why: str) -> list[Check]:
@@ -30,12 +30,14 @@ def compare(opened: Opened, again: Path, why: str) -> list[Check]:
     how = f"trained again, within {TOLERANCE:.0%}: {why}" if why else "trained again, byte for byte"
     learned = [name for name in TRAINED if files.there(again / f"{name}.csv")]
     decided = [_near(opened, again, name) if why else _exact(opened, again, name) for name in learned]
+    if opened.diverging or files.there(again / "divergence.csv"):
+        decided.append(_diverged(opened, again, bool(why)))
     if opened.ended:
         decided.append(_model_near(opened, again) if why else _model(opened, again))
     if opened.status == "finished":
         decided.append(_totals(opened, again, exact=not why))
     for check in decided:
-        check.note = how
+        check.note = check.note if check.skipped else how
     return checks + decided
 
 
@@ -48,6 +50,20 @@ def _exact(opened: Opened, again: Path, name: str, rounding: bool = False) -> Ch
     for line in islice(files.lines(path), 1, None) if whole or name not in TRAINED else _earlier(path):
         table.take(line.decode())
     table.close()
+    return check
+
+
+def _diverged(opened: Opened, again: Path, otherwise: bool) -> Check:
+    """divergence.csv against the new one; where bits may differ, so may who diverges."""
+    check = Check("divergence.csv")
+    if otherwise:
+        check.skip("who diverges depends on the last bits, which may differ here")
+    elif files.there(again / "divergence.csv"):
+        return _exact(opened, again, "divergence")
+    elif opened.status == "finished":
+        check.differ("divergence.csv", "nothing diverged when it was trained again")
+    else:
+        check.skip("nothing had diverged where training again ended")
     return check
 
 
@@ -120,7 +136,7 @@ def _totals(opened: Opened, again: Path, exact: bool) -> Check:
     """What the manifests of both say; where bits may differ, only what the schedule decides."""
     check, new = Check("totals", "values"), manifest.read(again)
     for name in (*SCHEDULED, *(LEARNED if exact else ())):
-        check.rows += sum(1 for _ in leaves(new[name]))
-        for path, found, expected in differing(name, opened.manifest.get(name), new[name], bool(opened.elsewhere)):
+        check.rows += sum(1 for _ in leaves(new.get(name)))
+        for path, found, expected in differing(name, opened.manifest.get(name), new.get(name), bool(opened.elsewhere)):
             check.compare("manifest.json", found, expected, None, path)
     return check

@@ -9,17 +9,18 @@ from asyncfeel.errors import InputError
 from asyncfeel.learning.executors.stub import Stub
 from asyncfeel.prepare import Prepared, prepare
 from asyncfeel.recording import rows
-from asyncfeel.recording.tables import COLUMNS
 from asyncfeel.replay import drive
 from asyncfeel.streams import stream
 from asyncfeel.theory import mixing
-from asyncfeel.verify import world_files
+from asyncfeel.verify import files, world_files
 from asyncfeel.verify.against import Against
+from asyncfeel.verify.diverged import Replayed
 from asyncfeel.verify.findings import Check
 from asyncfeel.verify.opening import Opened
 from asyncfeel.verify.totals import Totals
 from asyncfeel.world.clock import Clock
 from asyncfeel.world.federation import Federation, Observer
+from asyncfeel.world.mishaps import Mishaps
 from asyncfeel.world.records import Completion
 
 IDLE = 5_000_000
@@ -43,10 +44,15 @@ class Expected:
         self._rows = rows.StalenessRows(servers)
         self._idle = self._left = idle
         self.tables: dict[str, Against] = {}
-        for name in ("iterations", "staleness", *(() if self._by_client else ("mixing",))):
-            more = ("client",) if self._by_client and name == "staleness" else ()
+        self.complete = False
+        """Whether it was left just where an interrupted run ended."""
+        self._faulty = opened.faulty
+        self._last = opened.iterations if opened.status == "interrupted" and opened.faulty else None
+        for name in ("iterations", "staleness", *(() if self._by_client else ("mixing",)), *("faults",) * self._faulty):
             check = Check(f"{name}.csv", note=DERIVED)
-            self.tables[name] = Against(check, opened.path / f"{name}.csv", (*COLUMNS[name], *more), **options)
+            # An interrupted run has some of the faults after its last iteration, up to any event.
+            own = options | ({"complete": False} if name == "faults" and self._last is not None else {})
+            self.tables[name] = Against(check, opened.path / f"{name}.csv", opened.columns(name), **own)
 
     def changing(self, federation: Federation) -> None:
         """Nothing: what is recorded is the completed iteration."""
@@ -54,13 +60,17 @@ class Expected:
     def completed(self, federation: Federation, completion: Completion) -> None:
         """Compare the rows of an iteration."""
         k, time_s = completion.iteration, completion.time_s
+        if k == self._last:
+            self.complete = True
+            raise Enough
         self._left = self._idle
         short = [table for table in self.tables.values() if table.ended]
         known = self.tables["staleness"].check.rows
         for trigger in completion.triggers:
             own = completion.staleness[trigger.server]
             times = (k, time_s, trigger.server, trigger.started_s, trigger.deadline_s)
-            self.tables["iterations"].take(_line(*times, *trigger.spread, own))
+            clients = (len(trigger.steps),) if self._faulty else ()
+            self.tables["iterations"].take(_line(*times, *trigger.spread, own, *clients))
             if not self._by_client:
                 weights = completion.mixing.get(trigger.server, {trigger.server: 1.0})
                 text = self._rows.text(k, time_s, trigger.server, completion.staleness, weights)
@@ -71,6 +81,16 @@ class Expected:
         else:
             self.tables["mixing"].take("".join(_line(k, *entry) for entry in mixing.entries(completion.mixing)))
         self._in_step(k, short, known)
+
+    def failed(self, iteration: int, mishaps: Sequence[Mishaps]) -> None:
+        """Compare the rows of what went wrong."""
+        if not self._faulty:
+            return
+        known = self.tables["faults"].check.rows
+        self.tables["faults"].take(rows.faults(iteration, mishaps))
+        ended, check = self.tables["iterations"].ended, self.tables["iterations"].check
+        if ended and self.tables["faults"].check.rows > known and not self._growing and check.ok:
+            check.differ("iterations.csv", f"it ends before iteration {iteration}, which faults.csv has")
 
     def _in_step(self, k: int, short: list[Against], known: int) -> None:
         """An iteration is written to one file after the other, so none may end long before another."""
@@ -99,10 +119,17 @@ def derive(opened: Opened) -> list[Check]:
         raise InputError(too_dense)
     stop = scenario.stop
     if opened.status == "interrupted" or (stop.patience and opened.trained):
-        limits = [limit for limit in (stop.iterations, opened.iterations) if limit is not None]
+        # Faults may have come after the last iteration: the next one is where these end.
+        further = 1 if opened.status == "interrupted" and opened.faulty else 0
+        reached = None if opened.iterations is None else opened.iterations + further
+        limits = [limit for limit in (stop.iterations, reached) if limit is not None]
         stop = dataclasses.replace(stop, patience=None, iterations=min(limits, default=None))
     prepared = prepare(dataclasses.replace(scenario, stop=stop), train=False)
     checks = world_files.compare(opened, *prepared.recorded)
+    if opened.faulty != prepared.hazards.any:
+        wrong = Check("faults.csv", note=DERIVED)
+        wrong.differ("manifest.json", f"config.toml has {'no' if opened.faulty else 'some'} faults", None, "faults")
+        return [*checks, wrong]
     if scenario.algorithm.options.get("deadline") == "adaptive":
         adaptive = Check("schedule")
         adaptive.skip("algorithm.deadline = 'adaptive': it follows from losses, so only --retrain can check it")
@@ -114,17 +141,19 @@ def _live(opened: Opened, prepared: Prepared) -> list[Check]:
     """Live through the derived world and compare; without the totals if it was left before its end."""
     scenario = prepared.scenario
     observers: list[Expected | Totals] = []
-    federation = _federation(prepared, observers)
+    diverged = Replayed(opened) if opened.diverging and files.there(opened.path / "divergence.csv") else None
+    federation = _federation(prepared, observers, diverged)
     prepared.algorithm.start(federation)
     totals = Totals(federation, prepared)
     expected = Expected(opened, len(federation.servers), IDLE + 100 * len(federation.profiles))
     observers += [expected, totals]
+    federation.tell_of_faults(expected.failed)
     cut = False
     try:
         if scenario.stop.iterations != 0:  # a run that was interrupted before its first iteration
             drive(federation.clock, federation.budget_s, expected.poll)
     except Enough:
-        cut = True
+        cut = not expected.complete
     finally:
         for table in expected.tables.values():
             table.close()
@@ -132,10 +161,14 @@ def _live(opened: Opened, prepared: Prepared) -> list[Check]:
     if opened.elsewhere:
         for check in checks:
             check.note = f"{DERIVED}, floats up to rounding: made with {opened.elsewhere}"
+    if diverged and opened.status != "running" and all(check.ok for check in checks):
+        checks.append(diverged.close())
+    elif diverged:
+        checks.append(diverged.check)
     return checks + ([] if cut or not opened.ended else [totals.check(opened)])
 
 
-def _federation(prepared: Prepared, observers: Sequence[Observer]) -> Federation:
+def _federation(prepared: Prepared, observers: Sequence[Observer], diverged: Replayed | None) -> Federation:
     """The federation of the run, with nobody to train."""
     scenario, layout = prepared.scenario, prepared.layout
     return Federation(
@@ -150,6 +183,8 @@ def _federation(prepared: Prepared, observers: Sequence[Observer]) -> Federation
         draw=partial(stream, scenario.seed, "algorithm"),
         budget_s=scenario.stop.until_s or math.inf,
         learning_rate=scenario.training.learning_rate,
+        divergence=diverged,
+        hazards=prepared.hazards,
     )
 
 

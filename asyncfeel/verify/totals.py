@@ -22,6 +22,7 @@ class Totals:
     def __init__(self, federation: Federation, prepared: Prepared) -> None:
         self._federation = federation
         self._prepared = prepared
+        self._iterations = 0
         self._tally = Tally(federation, prepared.algorithm.objective(federation))
 
     def changing(self, federation: Federation) -> None:
@@ -29,6 +30,7 @@ class Totals:
 
     def completed(self, federation: Federation, completion: Completion) -> None:
         """Count an iteration."""
+        self._iterations += 1
         self._tally.completed(federation, completion)
 
     def check(self, opened: Opened) -> Check:
@@ -62,7 +64,7 @@ class Totals:
 
     def _counts(self, opened: Opened) -> dict[str, Any]:
         return {
-            "iterations": self._federation.iteration,
+            "iterations": self._iterations,
             "steps": self._tally.steps,
             "servers": list(self._tally.table()),
         }
@@ -78,7 +80,10 @@ class Totals:
             "traffic": federation.traffic.total_bytes(end_s),
             "idle_share": federation.traffic.idle_share(clients, end_s),
         }
+        if federation.faults is not None:
+            found["faults"] = federation.faults.log.summary()
         if not opened.trained:
+            found["diverged"] = 0
             agreement = consensus.agree(federation, settings.consensus.rounds, settings.consensus.tolerance, None)
             rounds = {"rounds": agreement.rounds, "duration_s": agreement.duration_s}
             found["consensus"] = rounds | {"spread_before": None, "spread_after": None}

@@ -7,7 +7,6 @@ iteration at a time, and each row is checked against those before it and beside 
 import math
 from collections.abc import Callable, Sequence
 
-from asyncfeel.recording.tables import COLUMNS
 from asyncfeel.scenario import Scenario
 from asyncfeel.verify import counts, matrices
 from asyncfeel.verify.durations import durations
@@ -26,7 +25,7 @@ class Walk:
     def __init__(self, opened: Opened, scenario: Scenario, world: World) -> None:
         self._opened, self._scenario, self._world = opened, scenario, world
         self._servers = 1 if opened.by_client else world.servers
-        self._equations = durations(scenario, world)
+        self._equations = durations(scenario, world, opened.faulty)
         self._ruled = not opened.by_client and ":" not in scenario.algorithm.kind
         """Whether the rules of clusters hold: a system of a user's own may have others."""
         self._fresh = scenario.algorithm.options.get("own_staleness") == "fresh"
@@ -35,6 +34,8 @@ class Walk:
         self._now_s = 0.0
         self._counted = counts.Counts(self._servers)
         equations = ", durations" if self._equations else ""
+        if opened.faulty:
+            equations = f"{', least durations' if self._equations else ''}; with faults, nobody can tell the rest"
         self.times = Check("iterations", note=f"order, times, own staleness, steps{equations}")
         self.staleness = Check("staleness", note="since the last broadcast; weights sum to 1 and are those of P_k")
         self.matrices = Check("P_k", "entries", note=said(promise(scenario.algorithm, 1)))
@@ -53,12 +54,13 @@ class Walk:
         return [*found, totals] if totals and all(check.ok for check in found) else found
 
     def _open(self, name: str) -> Rows:
-        more = ("client",) if name == "staleness" and self._opened.by_client else ()
-        return Rows(self._opened.path / f"{name}.csv", (*COLUMNS[name], *more), torn=not self._opened.ended)
+        return Rows(self._opened.path / f"{name}.csv", self._opened.columns(name), torn=not self._opened.ended)
 
     def _walk(self, iterations: Rows, staleness: Rows, mixing: Rows | None = None) -> None:
         k = 0
         while (row := iterations.peek()) is not None and not self.times.full:
+            if self._opened.gaps and row["iteration"] > k:
+                k = self._without_rows(mixing, int(row["iteration"]))
             if row["iteration"] != k:
                 self.times.compare(iterations.name, int(row["iteration"]), k, iterations.row, "iteration")
                 return
@@ -77,11 +79,21 @@ class Walk:
             if self.staleness.full or self.matrices.full:
                 return
             k += 1
+        if self._opened.ended and self._opened.gaps and (self._opened.iterations or 0) > k:
+            k = self._counted.iterations = self._without_rows(mixing, self._opened.iterations or 0)
         if self._opened.ended and not self.times.full:
             unread = staleness if self._ruled or mixing is None else None
             for table, check in ((unread, self.staleness), (mixing, self.matrices)):
                 if table is not None and table.peek() is not None:
                     check.differ(table.name, f"it goes on after the last of {k} iterations", table.row)
+
+    def _without_rows(self, mixing: Rows | None, until: int) -> int:
+        """Go on to an iteration; those before it, to which nobody contributed, may have mixed."""
+        while mixing and (entry := mixing.peek()) is not None and entry["iteration"] < until and not self.matrices.full:
+            k = int(entry["iteration"])
+            entries = matrices.take(self.matrices, mixing, k, self._world)
+            matrices.stochastic(self.matrices, k, entries, promise(self._scenario.algorithm, 0), self._world)
+        return until
 
     def _triggers(self, table: Rows, k: int) -> list[Row]:
         """The rows of one iteration, each checked by itself and against those before."""
@@ -111,10 +123,14 @@ class Walk:
         now_s, started_s = row["time_s"], row["started_s"]
         if now_s < self._now_s or (first is not None and now_s != first["time_s"]):
             wrong("time_s", f"at least {self._now_s}, and the same in one iteration")
-        if self._ruled and started_s != self._completed_s[int(row["server"])]:
-            wrong("started_s", self._completed_s[int(row["server"])])
-        if not 0 <= row["deadline_s"] <= (now_s - started_s) * (1 + NEAR) + NEAR or started_s < 0:
+        before_s, faulty = self._completed_s[int(row["server"])], self._opened.faulty
+        if self._ruled and (started_s < before_s if faulty else started_s != before_s):
+            wrong("started_s", f"at least {before_s}" if faulty else before_s)
+        lasted_s = math.inf if faulty and not self._equations else (now_s - started_s) * (1 + NEAR) + NEAR
+        if not 0 <= row["deadline_s"] <= lasted_s or not 0 <= started_s <= now_s:
             wrong("deadline_s", f"at most {now_s - started_s}, the time since started_s")
+        if row.get("clients", 1) < 1 or row.get("clients", 1) > self._world.clients:
+            wrong("clients", f"from 1 to {self._world.clients}")
         if not row["steps_min"] <= row["steps_mean"] <= row["steps_max"]:
             wrong("steps_mean", f"between {row['steps_min']} and {row['steps_max']}")
         if self._equations and (found := self._equations.wrong(row)):
@@ -165,7 +181,11 @@ class Walk:
             self.staleness.rows += 1
             if (row["time_s"], row["trigger"], row["server"]) != (trigger["time_s"], 0, 0):
                 self.staleness.differ(table.name, f"it does not belong to iteration {k} of server 0", table.row)
-            if row["client"] >= self._world.clients or not 0 <= row["weight"] < math.inf or row["staleness"] > k:
+            if (
+                not 0 <= row["client"] < self._world.clients
+                or not 0 <= row["weight"] < math.inf
+                or row["staleness"] > k
+            ):
                 self.staleness.differ(table.name, "no client can have this weight or staleness", table.row)
             stalest = max(stalest, row["staleness"])
             if self.staleness.full:
@@ -177,6 +197,6 @@ class Walk:
         for row in triggers:
             server = int(row["server"])
             self._broadcast_at[server], self._completed_s[server] = k + 1, row["time_s"]
-            self._counted.add(server, row)
+            self._counted.add(server, row, len(self._world.flops[server]))
         self._counted.iterations = k + 1
         self._now_s = triggers[0]["time_s"]

@@ -67,7 +67,7 @@ def dead():
 
 def unfinished(folder, status="running", process=None):
     """Make a finished folder one whose run has not ended: by default it was killed."""
-    late = ("iterations", "time_s", "steps", "metrics", "best_accuracy", "servers", "traffic", "idle_share")
+    late = ("iterations", "time_s", "steps", "metrics", "best_accuracy", "servers", "traffic", "idle_share", "diverged")
     facts = {
         key: value for key, value in manifest(folder).items() if key not in (*late, "consensus", "digests", "wall")
     }
