@@ -88,7 +88,6 @@ def test_its_folder_has_the_files_that_make_sense_for_it(trained):
     assert {path.name for path in folder.iterdir()} == schedule(name) | trained_files(name) | {
         "config.toml",
         "manifest.json",
-        "checkpoints",
     }
     facts = manifest(folder)
     assert (facts["status"], facts["algorithm"], facts["time_s"]) == ("finished", name, UNTIL[name])
@@ -132,7 +131,7 @@ def test_serial_and_threads_leave_the_same_folder(name, tmp_path):
     serial, threads = tmp_path / "serial", tmp_path / "threads"
     names = {path.name for path in serial.iterdir()}
     assert names == {path.name for path in threads.iterdir()}
-    for file in names - {"manifest.json", "config.toml", "checkpoints"}:
+    for file in names - {"manifest.json", "config.toml"}:
         assert (serial / file).read_bytes() == (threads / file).read_bytes(), file
     config = (threads / "config.toml").read_text()
     assert (serial / "config.toml").read_text() == config.replace('executor = "threads"', 'executor = "serial"')

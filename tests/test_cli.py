@@ -174,7 +174,7 @@ def test_init_overwrites_when_told_to():
 
 def test_run_leaves_a_complete_folder(trained):
     folder, _ = trained
-    expected = {*SCHEDULE, *TRAINED, "config.toml", "manifest.json", "checkpoints"}
+    expected = {*SCHEDULE, *TRAINED, "config.toml", "manifest.json"}
     assert {path.name for path in folder.iterdir()} == expected
     facts = manifest(folder)
     assert (facts["status"], facts["kind"], facts["seed"]) == ("finished", "run", 1)

@@ -50,14 +50,14 @@ class Continuity:
             self.saving.save()
 
     def ended(self) -> None:
-        """Write a checkpoint of the end: a run with a new limit can go on from here."""
+        """Write a checkpoint of the end, if that costs little: a run with a new limit can go on from here."""
         self._arrive()
         if self.replaying:
             raise InputError("the run ends before its checkpoint: give a later --until, or more --iterations")
         self._over = True
         self._mark()
         if self.saving:
-            self.saving.save()
+            self.saving.at_the_end()
 
     def _arrive(self) -> None:
         """End the replay, if it has come to the checkpoint."""

@@ -136,7 +136,7 @@ class Evaluation:
 class Checkpointing:
     """When a run is saved so that it can go on; it changes no number."""
 
-    enabled: bool = option(True, "whether there are checkpoints at all; also one at the end, and on Ctrl-C and SIGTERM")
+    enabled: bool = option(True, "whether there are checkpoints at all, on Ctrl-C and SIGTERM too")
     every_minutes: float | None = option(
         None, "real minutes between checkpoints; left out: as often as takes at most 1 % of the time", above=0
     )

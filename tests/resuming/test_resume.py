@@ -128,9 +128,10 @@ def test_stopped_again_and_again(tmp_path, whole):
     assert len(json.loads((folder / "manifest.json").read_text())["resumed"]) == 5
 
 
-def test_a_finished_run_can_have_a_later_end(tmp_path, whole):
+@pytest.mark.parametrize("more", [{}, {"checkpoint.every_s": 1e6}], ids=["anew", "from a checkpoint"])
+def test_a_finished_run_can_have_a_later_end(tmp_path, whole, more):
     wanted = scenario()
-    folder = run(scenario(iterations=8), tmp_path / "run").folder
+    folder = run(scenario(iterations=8, more=more), tmp_path / "run").folder
     with pytest.raises(InputError, match="is finished: give a later --until"):
         resume(folder)
     resume(folder, iterations=14)
@@ -139,7 +140,7 @@ def test_a_finished_run_can_have_a_later_end(tmp_path, whole):
 
 def test_killed_after_the_last_checkpoint(tmp_path, whole):
     """The last event has happened, but the last evaluation, the model and the manifest are not there yet."""
-    wanted = scenario()
+    wanted = scenario(more={"checkpoint.every_iterations": 5})
     folder = run(wanted, tmp_path / "run").folder
     manifest = json.loads((folder / "manifest.json").read_text())
     (folder / "manifest.json").write_text(json.dumps(manifest | {"status": "running", "process": 2**22 + 1}))
@@ -259,6 +260,13 @@ def test_a_folder_is_for_one_process_at_a_time(tmp_path):
     run(scenario(), tmp_path / "run", view=Meddling())
     assert len(caught) == 1
     assert not (tmp_path / "run" / ".lock").exists()
+
+
+def test_a_short_run_takes_no_time_for_checkpoints(tmp_path):
+    folder = run(scenario(), tmp_path / "run").folder
+    assert not (folder / "checkpoints").exists()
+    folder = run(scenario(more={"checkpoint.every_s": 1e6}), tmp_path / "asked").folder
+    assert len(list((folder / "checkpoints").iterdir())) == 1
 
 
 def test_without_checkpoints_there_are_none(tmp_path):
