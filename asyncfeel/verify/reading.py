@@ -102,7 +102,7 @@ class Rows:
 @lru_cache(maxsize=1 << 16)  # most rows repeat what the row before them had
 def _number(column: str, text: bytes) -> float:
     if column in WORDS:
-        words = KINDS if column == "kind" else OWNERS
+        words: Sequence[str] = KINDS if column == "kind" else OWNERS
         return words.index(text.decode("utf-8", "replace"))
     if column in ABSENT and text == b"-1":
         return -1
