@@ -59,9 +59,15 @@ def values(hint: Any, bounds: Any) -> st.SearchStrategy[Any]:
         type(None): st.none,
         bool: st.booleans,
         str: lambda: st.text(characters),
-        int: lambda: st.integers(bounds.get("least"), bounds.get("most")),
+        int: lambda: st.integers(*whole(bounds)),
         float: lambda: floats(bounds),
     }[hint]()
+
+
+def whole(bounds: Any) -> tuple[int, int]:
+    """The least and the greatest whole number of a key: TOML has 64 bits for it."""
+    least, most = bounds.get("least"), bounds.get("most")
+    return -(2**63) if least is None else int(least), 2**63 - 1 if most is None else int(most)
 
 
 def floats(bounds: Any) -> st.SearchStrategy[float]:

@@ -59,7 +59,7 @@ def _learning(asked: Asked, found: Comparison) -> Reproduction:
     folders.write_table(out / "curves.csv", tables.curves(both))
     folders.write_table(out / "results.csv", tables.results(both, found.targets, verdicts))
     figure = figures.fig2(both, verdicts)
-    drawn = save.all_of([figure, *figures.halves(figure)], out / "figures")
+    drawn = [*save.stacked(figure, out / "figures"), *save.all_of(figures.halves(figure), out / "figures")]
     folders.replace(out / "results.md", markdown.write(asked, found, both, verdicts))
     files = [out / name for name in ("results.md", "results.csv", "curves.csv")]
     return Reproduction(asked, found, [*files, *_page(asked, [figure]), *drawn], both, verdicts)
@@ -69,7 +69,8 @@ def _timelines(asked: Asked, found: Comparison) -> Reproduction:
     """Fig. 1: what servers and clients do in the first iterations."""
     until_s = asked.request.runs[0].scenario.stop.until_s if "stop.until_s" in asked.request.given else None
     drawn = figures.fig1(_runs(asked.out, asked.request), until_s)
-    return Reproduction(asked, found, [*_page(asked, drawn), *save.all_of(drawn, asked.out / "figures")])
+    saved = [*save.stacked(drawn[0], asked.out / "figures"), *save.all_of(drawn[1:], asked.out / "figures")]
+    return Reproduction(asked, found, [*_page(asked, drawn), *saved])
 
 
 def _page(asked: Asked, first: list[Figure]) -> list[Path]:

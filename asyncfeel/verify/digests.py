@@ -12,6 +12,8 @@ from asyncfeel.verify.opening import Opened
 
 EARLY = ("config.toml", "topology.json", "clients.csv")
 """The files whose digests are known from the start of a run."""
+RARE = ("faults.csv", "divergence.csv")
+"""The files of a run in which something went wrong, and of no other."""
 
 
 def seal(data: bytes) -> Check:
@@ -41,6 +43,9 @@ def contents(opened: Opened) -> Check:
             waiting.append(name)
         else:
             check.differ(name, "the manifest has no digest of it")
+    for name in RARE:
+        if opened.ended and name not in [*opened.names, *more] and files.there(opened.path / name):
+            check.differ(name, "the run left no such file")
     if waiting:
         check.note = f"none yet of {', '.join(waiting)}"
     if opened.ended and check.ok:

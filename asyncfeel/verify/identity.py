@@ -11,6 +11,7 @@ from typing import Any
 
 from asyncfeel.jobs import Model
 from asyncfeel.progress import Silent
+from asyncfeel.resuming.held import value_of
 from asyncfeel.scenario import Scenario
 from asyncfeel.verify.findings import Check
 from asyncfeel.world.federation import Federation
@@ -81,7 +82,7 @@ class Identity(Silent):
 
 
 def _double(model: Any) -> Any:
-    return model.detach().double()
+    return value_of(model).detach().double()
 
 
 def _norm(model: Any) -> float:

@@ -251,7 +251,7 @@ def test_fig1_needs_no_data_and_no_training():
 def test_fig1_shows_two_synchronous_iterations_or_what_is_asked_for():
     invoke("reproduce fig1 --scale paper --heterogeneity 30 --seeds 4 --out a --quiet")
     (second,) = {row["time_s"] for row in rows("a/runs/sync-sd-feel-seed4", "iterations") if row["iteration"] == "1"}
-    assert f"The first {float(second):.4g} simulated seconds" in Path("a/report.html").read_text()
+    assert f"In the first {float(second):.4g} simulated seconds" in Path("a/report.html").read_text()
     invoke("reproduce fig1 --until 500 --out b --quiet")
     assert "The first 500 simulated seconds" in Path("b/report.html").read_text()
 

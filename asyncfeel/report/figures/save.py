@@ -1,7 +1,8 @@
 """Every chart into its files: three formats each, one column of a paper wide."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -28,22 +29,35 @@ def require(what: str = "--figures") -> None:
 
 
 def all_of(figures: Sequence[Figure], folder: Path) -> list[Path]:
-    """Draw every figure that has something to draw; returns the files."""
+    """Draw every figure that has something to draw, a file for each chart; returns the files."""
+    found = []
+    with _styled(folder):
+        for figure in figures:
+            for name, view in zip(_names(figure), figure.views, strict=True):
+                for chart in view.charts:
+                    found += _save([chart], folder, _name(figure, view, chart, name))
+    return found
+
+
+def stacked(figure: Figure, folder: Path) -> list[Path]:
+    """Draw all charts of a figure's first view into one file, below each other."""
+    with _styled(folder):
+        return _save(figure.views[0].charts, folder, figure.slug)
+
+
+@contextmanager
+def _styled(folder: Path) -> Iterator[None]:
+    """Where figures are drawn in one style, into a folder that is there."""
     import matplotlib
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"the folder {str(folder)!r} cannot be made: {error.strerror}") from error
-    found = []
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(style.SETTINGS)
-        for figure in figures:
-            for name, view in zip(_names(figure), figure.views, strict=True):
-                for chart in view.charts:
-                    found += _save(chart, folder, _name(figure, view, chart, name))
-    return found
+        yield
 
 
 def _name(figure: Figure, view: View, chart: Chart, name: str) -> str:
@@ -70,13 +84,18 @@ def _plain(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._=+-]+", "-", text)[:60].strip("-.")
 
 
-def _save(chart: Chart, folder: Path, name: str) -> list[Path]:
+def _save(charts: Sequence[Chart], folder: Path, name: str) -> list[Path]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
 
-    drawing = Canvas(figsize=(style.COLUMN_IN, _height(chart)))
+    heights = [_height(chart) for chart in charts]
+    drawing = Canvas(figsize=(style.COLUMN_IN, sum(heights)))
     FigureCanvasAgg(drawing)
-    _DRAW[chart.kind](drawing, chart)
+    parts: Any = [drawing]
+    if len(charts) > 1:
+        parts = drawing.subfigures(len(charts), 1, height_ratios=heights)
+    for part, chart in zip(parts, charts, strict=True):
+        _DRAW[chart.kind](part, chart)
     files = [folder / f"{name}.{kind}" for kind in FORMATS]
     dated: dict[str, dict[str, Any]] = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
     for kind, file in zip(FORMATS, files, strict=True):
