@@ -129,12 +129,18 @@ class Walk:
         lasted_s = math.inf if faulty and not self._equations else (now_s - started_s) * (1 + NEAR) + NEAR
         if not 0 <= row["deadline_s"] <= lasted_s or not 0 <= started_s <= now_s:
             wrong("deadline_s", f"at most {now_s - started_s}, the time since started_s")
-        if row.get("clients", 1) < 1 or row.get("clients", 1) > self._world.clients:
-            wrong("clients", f"from 1 to {self._world.clients}")
+        most = self._most_results()
+        if not 1 <= row.get("clients", 1) <= most:
+            wrong("clients", f"from 1 to {most}")
         if not row["steps_min"] <= row["steps_mean"] <= row["steps_max"]:
             wrong("steps_mean", f"between {row['steps_min']} and {row['steps_max']}")
         if self._equations and (found := self._equations.wrong(row)):
             wrong(found[0], found[2])
+
+    def _most_results(self) -> int:
+        """The results that one iteration can have: one of each client, or as many as a buffer holds."""
+        buffered = self._scenario.algorithm.options.get("K")
+        return max(self._world.clients, buffered if isinstance(buffered, int) else 0)
 
     def _columns(self, table: Rows, k: int, triggers: list[Row], entries: matrices.Entries) -> None:
         """D rows for each trigger: who is how stale, and the trigger's column of P_k."""
