@@ -121,7 +121,9 @@ def _loss(value: float | None) -> str:
 def _rate(found: dict[str, Any]) -> str:
     if found["kind"] == "plan":
         return f", planned in {duration(found['wall']['training_s'])}"
-    seconds = found["wall"]["training_s"]
+    seconds, before_s = found["wall"]["training_s"], found["wall"].get("before_s")
+    if before_s is not None:
+        return f", the last of them in {duration(seconds)} real time, after {duration(before_s)} before it was stopped"
     return f" in {duration(seconds)} real time ({found['steps'] / seconds:,.0f} steps/s, {found['executor']})"
 
 
