@@ -104,7 +104,10 @@ def tables(asked: argparse.Namespace, rows: list[dict[str, Any]], failures: list
     """A table for each workload in Markdown, and what failed."""
     about = machine()
     lines = ["# The same work in other simulators", ""]
-    lines += [f"By `make bench-peers`, {asked.repeat} passes on {about['cores']} cores ({about['processor']}).", ""]
+    passes = "one pass" if asked.repeat == 1 else f"{asked.repeat} passes"
+    who = f" --only {' '.join(asked.only)}" if asked.only else ""
+    how = f"`benchmarks/peers/compare.py --repeat {asked.repeat}{who}`"
+    lines += [f"By {how}: {passes} on {about['cores']} cores ({about['processor']}).", ""]
     for workload in asked.workload:
         lines += [str(work.MODELS[workload].__doc__), "", table.write(rows, workload), ""]
     return "\n".join(lines + [f"failed: {failure}" for failure in failures])
