@@ -249,6 +249,7 @@ def _learner(scenario: Scenario, dataset: Dataset, parts: Partition) -> "tuple[L
         scenario.evaluation.test_sample,
         devices.spread(scenario.execution.device),
         scenario.execution.compile,
+        scenario.execution.quick,
     )
     return learner, Plugin(plugin.kind, options)
 

@@ -25,6 +25,7 @@ from asyncfeel.learning.intraop import one_thread
 from asyncfeel.learning.local import Trainer
 from asyncfeel.learning.metrics import Metrics
 from asyncfeel.learning.partition import Partition
+from asyncfeel.learning.quick import quicken
 from asyncfeel.learning.settings import Training
 from asyncfeel.learning.stacked.agreement import disagreement
 from asyncfeel.learning.stacked.stack import Stack, reason
@@ -50,16 +51,19 @@ class Learner:
         test_sample: int = 0,
         devices: Sequence[torch.device] = (),
         compiled: bool = False,
+        quick: bool = True,
     ) -> None:
         """Models live on `device`; workers are spread over `devices`, which are that one if none are given.
 
-        With `compiled`, every trainer compiles its model with torch.compile before its first step.
+        With `compiled`, every trainer compiles its model with torch.compile before its first step. Otherwise, with
+        `quick`, models on a CPU take quicker ways to what their layers compute.
         """
         if training.augment and dataset.shape[2:] != (COLOURS,):
             raise InputError("augment is for colour images, and these samples are none: leave it out")
         self.device = device
         self.devices = list(devices) or [device]
         self._compiled = compiled
+        self._quick = quick and not compiled
         self._dataset = dataset
         self._partition = partition
         self._training = training
@@ -71,16 +75,16 @@ class Learner:
         self._copies = {one: self._on(one) for one in self.devices}
         self._train_rows = self._sampled("train", len(self._train), train_sample)
         self._test_rows = self._sampled("test", len(self._test), test_sample)
-        self._evaluator = Evaluator(self._module(), self._loss)
+        self._evaluator = Evaluator(self._module(device), self._loss)
 
     def initial(self) -> Tensor:
         """The model at the start, which depends on the seed and on nothing else."""
-        return self._module().read()
+        return self._module(self.device).read()
 
     def trainer(self, stop: threading.Event, worker: int = 0) -> Trainer:
         """A new trainer, for one worker, on its device; it gives up when `stop` is set."""
         device = self.devices[worker % len(self.devices)]
-        return Trainer(FlatModule(copy.deepcopy(self._template), device), *self._copies[device], stop, self._compiled)
+        return Trainer(self._module(device), *self._copies[device], stop, self._compiled)
 
     def _on(self, device: torch.device) -> tuple[Feed, losses.Loss]:
         """Data and loss on a device."""
@@ -143,8 +147,9 @@ class Learner:
         """The Euclidean norm over the trained entries alone."""
         return float(torch.linalg.vector_norm(flat[: self._evaluator.model.trainable]))
 
-    def _module(self) -> FlatModule:
-        return FlatModule(copy.deepcopy(self._template), self.device)
+    def _module(self, device: torch.device) -> FlatModule:
+        module = copy.deepcopy(self._template)
+        return FlatModule(quicken(module) if self._quick and device.type == "cpu" else module, device)
 
     def _sampled(self, which: str, there: int, size: int) -> Tensor | None:
         """The fixed rows on which a loss is measured; nothing means all."""

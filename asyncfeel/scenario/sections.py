@@ -164,6 +164,9 @@ class Execution:
     compile: bool = option(
         False, "compile the model of each worker with torch.compile (threads and serial); takes a while at the start"
     )
+    quick: bool = option(
+        True, "on a CPU, convolutions by whichever way is the fastest (threads, serial, ray); false: only torch's own"
+    )
 
 
 @dataclass(frozen=True)

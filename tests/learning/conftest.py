@@ -43,7 +43,7 @@ def make() -> Callable[..., Learner]:
         data = builtin.digits() if dataset is None else dataset
         parts = options.pop("parts", None) or partition.iid(data.y_train, 10, np.random.default_rng(1))
         sample, seed = options.pop("train_sample", 0), options.pop("seed", 7)
-        more = {name: options.pop(name) for name in ("test_sample", "devices", "compiled") if name in options}
+        more = {name: options.pop(name) for name in ("test_sample", "devices", "compiled", "quick") if name in options}
         training = Training(**({"batch": 10, "learning_rate": 0.1} | options))
         return Learner(data, parts, model, training, seed, torch.device("cpu"), sample, **more)
 

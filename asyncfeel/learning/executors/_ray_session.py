@@ -16,7 +16,7 @@ from typing import Any
 from asyncfeel.errors import InputError
 
 QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-PATIENCE_S = 5.0
+PATIENCE_S = 15.0
 AGAIN_S = 0.5
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 """How a client greets a gRPC server: the preface of HTTP/2, and settings, of which there are none."""

@@ -37,5 +37,14 @@ def _desk(reference: Any) -> tuple[Learner, Trainer]:
 
     torch.set_num_threads(1)
     learner: Learner = ray.get(reference).open()
-    # Ray interrupts a task that is cancelled; nobody sets this flag.
-    return learner, learner.trainer(threading.Event())
+    return learner, learner.trainer(Cancelled())
+
+
+class Cancelled(threading.Event):
+    """Set once the present task is cancelled: Ray also interrupts it, but that may be lost while it begins."""
+
+    def is_set(self) -> bool:
+        """Whether Ray was asked to end the task."""
+        import ray
+
+        return bool(ray.get_runtime_context().is_canceled())

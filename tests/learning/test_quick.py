@@ -1,0 +1,221 @@
+"""The quicker ways: what they compute is what torch computes."""
+
+import asyncio
+import copy
+import pickle
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from asyncfeel.jobs import Job
+from asyncfeel.learning.executors.serial import Serial
+from asyncfeel.learning.executors.threads import Threads
+from asyncfeel.learning.intraop import one_thread
+from asyncfeel.learning.quick import columns, quicken, winograd
+from asyncfeel.learning.quick.modules import Convolution
+
+SEEN = (10, 3, 8, 8)
+
+
+def wide(shape: tuple[int, ...] = (8, 8, 3), outputs: int = 4) -> nn.Module:
+    """A network in which every way is taken: direct, Winograd's, and columns."""
+    return nn.Sequential(
+        nn.Conv2d(shape[2], 192, 3, padding=1),
+        nn.Conv2d(192, 192, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(192, 96, 3, stride=2, padding=1),
+        nn.Flatten(),
+        nn.Linear(96 * 4, outputs),
+    )
+
+
+def derived(function: Callable[..., Tensor], *tensors: Tensor) -> list[Tensor]:
+    """What a function gives, and the gradients of its product with something fixed."""
+    leaves = [tensor.detach().clone().requires_grad_() for tensor in tensors]
+    result = function(*leaves)
+    weights = torch.linspace(-1, 1, result.numel(), dtype=result.dtype).view(result.shape)
+    return [result.detach(), *torch.autograd.grad(result, leaves, weights)]
+
+
+def agree(found: list[Tensor], exact: list[Tensor], error: float) -> None:
+    for mine, truth in zip(found, exact, strict=True):
+        assert mine.shape == truth.shape
+        assert float((mine - truth).norm()) <= error * float(truth.norm())
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    images=st.integers(1, 4),
+    into=st.integers(1, 5),
+    out=st.integers(1, 5),
+    down=st.integers(1, 3),
+    across=st.integers(1, 3),
+    at_once=st.sampled_from([1, 400, 10**6]),
+    seed=st.integers(0, 99),
+)
+def test_winograd_is_the_convolution_and_its_gradients(images, into, out, down, across, at_once, seed):
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(images, into, 4 * down, 4 * across, generator=generator)
+    weight = torch.randn(out, into, 3, 3, generator=generator)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(winograd, "VALUES_AT_ONCE", at_once)
+        found = derived(lambda a, w: winograd.convolve(a, w, torch.empty(36 * into * out)), x, weight)
+    exact = derived(lambda a, w: torch.conv2d(a, w, padding=1), x.double(), weight.double())
+    agree(found, exact, 3e-5)
+
+
+def test_winograd_rounds_little_where_it_is_used():
+    generator = torch.Generator().manual_seed(1)
+    x, weight = torch.randn(10, 128, 16, 16, generator=generator), torch.randn(128, 128, 3, 3, generator=generator)
+    assert winograd.pays(x.shape, 128)
+    found = derived(lambda a, w: winograd.convolve(a, w, torch.empty(36 * 128 * 128)), x, weight)
+    agree(found, derived(lambda a, w: torch.conv2d(a, w, padding=1), x.double(), weight.double()), 5e-6)
+
+
+@pytest.mark.parametrize(
+    ("images", "out"),
+    [((10, 128, 14, 16), 128), ((10, 128, 16, 18), 128), ((10, 3, 32, 32), 64), ((10, 512, 4, 4), 512)],
+)
+def test_winograd_is_not_used_for_odd_sizes_few_channels_or_few_pixels(images, out):
+    assert not winograd.pays(images, out)
+
+
+@pytest.mark.parametrize("kernel", [1, 3, (2, 5)])
+@pytest.mark.parametrize("stride", [(1, 1), (2, 1)])
+@pytest.mark.parametrize("padding", [(0, 0), (1, 2)])
+def test_columns_are_the_convolution_and_its_gradients(kernel, stride, padding):
+    layer = nn.Conv2d(3, 7, kernel)
+    x, weight, bias = torch.randn(2, 3, 6, 9), layer.weight, layer.bias
+    found = derived(lambda *t: columns.convolve(*t, stride, padding), x, weight, bias)
+    exact = derived(lambda *t: torch.conv2d(*t, stride, padding), x.double(), weight.double(), bias.double())
+    agree(found, exact, 1e-6)
+
+
+def test_columns_leave_out_gradients_that_nobody_wants():
+    weight = torch.randn(9, 2, 3, 3, requires_grad=True)
+    x = torch.randn(1, 2, 4, 4)
+    found = torch.autograd.grad(columns.convolve(x, weight, None, (1, 1), (1, 1)).sum(), weight)
+    exact = torch.autograd.grad(torch.conv2d(x, weight, padding=1).sum(), weight)
+    assert torch.allclose(found[0], exact[0], atol=1e-5)
+
+
+def test_a_quick_network_computes_what_it_did():
+    plain = wide()
+    quick = quicken(copy.deepcopy(plain))
+    x = torch.randn(SEEN)
+    outputs, expected = quick(x), plain(x)
+    assert torch.allclose(outputs, expected, atol=1e-5)
+    for mine, theirs in zip(
+        torch.autograd.grad(outputs.square().sum(), list(quick.parameters())),
+        torch.autograd.grad(expected.square().sum(), list(plain.parameters())),
+        strict=True,
+    ):
+        assert float((mine - theirs).norm()) <= 2e-5 * float(theirs.norm())
+
+
+def test_every_way_is_taken(monkeypatch):
+    taken = []
+    for way in (winograd, columns):
+        real = way.convolve
+        monkeypatch.setattr(way, "convolve", lambda *a, way=way, real=real: (taken.append(way), real(*a))[1])
+    quicken(wide())(torch.randn(SEEN))
+    assert taken == [winograd, columns]
+
+
+def test_a_layer_used_twice_has_right_gradients():
+    layer = nn.Conv2d(192, 192, 3, padding=1)
+    quick = quicken(copy.deepcopy(layer))
+    x = torch.randn(10, 192, 8, 8)
+    (found,) = torch.autograd.grad(quick(quick(x)).sum(), [quick.weight])
+    (exact,) = torch.autograd.grad(layer(layer(x)).sum(), [layer.weight])
+    assert float((found - exact).norm()) <= 2e-5 * float(exact.norm())
+
+
+def test_changing_weights_before_their_gradient_is_an_error():
+    layer = quicken(nn.Conv2d(192, 192, 3, padding=1))
+    result = layer(torch.randn(10, 192, 8, 8))
+    with torch.no_grad():
+        layer.weight.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        result.sum().backward()
+
+
+def test_single_images_and_frozen_weights_work():
+    layer = nn.Conv2d(192, 192, 3, padding=1).requires_grad_(False)
+    quick = quicken(copy.deepcopy(layer))
+    assert torch.equal(quick(torch.ones(192, 8, 8)), layer(torch.ones(192, 8, 8)))
+    x = torch.randn(10, 192, 8, 8)
+    agree(derived(quick, x), derived(layer, x), 2e-5)
+
+
+def test_pooling_before_rectifying_changes_no_bit():
+    plain = nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(3, stride=2, padding=1))
+    quick = quicken(copy.deepcopy(plain))
+    assert [type(part) for part in quick] == [Convolution, nn.MaxPool2d, nn.ReLU]
+    x = torch.randint(-2, 3, (4, 1, 12, 12)).float()  # few values, so that many are equal
+    for mine, theirs in zip(derived(quick, x), derived(plain, x), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+class Own(nn.Conv2d):
+    """A convolution of a user's own."""
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        nn.Conv2d(4, 4, 3, groups=2),
+        nn.Conv2d(4, 4, 3, dilation=2),
+        nn.Conv2d(4, 4, 3, padding=1, padding_mode="reflect"),
+        nn.Conv2d(4, 4, 3, padding="same"),
+        Own(4, 4, 3),
+    ],
+)
+def test_other_convolutions_are_left_alone(layer):
+    kind = type(layer)
+    assert type(quicken(layer)) is kind
+
+
+def test_pooling_that_gives_places_is_left_alone():
+    parts = quicken(nn.Sequential(nn.ReLU(), nn.MaxPool2d(2, return_indices=True)))
+    assert [type(part) for part in parts] == [nn.ReLU, nn.MaxPool2d]
+
+
+def test_quick_networks_can_be_copied_and_pickled():
+    quick = quicken(wide())
+    x = torch.randn(SEEN)
+    expected = quick(x)
+    for other in (copy.deepcopy(quick), pickle.loads(pickle.dumps(quick))):
+        assert torch.equal(other(x), expected)
+
+
+def test_a_quick_learner_learns_the_same(make, photographs, stop):
+    results = []
+    for quick in (True, False):
+        learner = make(wide, photographs, quick=quick, batch=10, learning_rate=0.05)
+        job = Job(model=learner.initial(), client=0, number=0, steps=3)
+        results.append(learner.trainer(stop).train(job).model)
+    assert not torch.equal(results[0], results[1])
+    assert torch.allclose(results[0], results[1], atol=1e-5)
+
+
+def test_all_executors_give_the_same_bits_on_quick_layers(make, photographs, stop):
+    learner = make(wide, photographs, batch=10, learning_rate=0.05)
+    jobs = [Job(model=learner.initial(), client=client, number=0, steps=2) for client in (0, 1, 2, 0)]
+
+    async def models(executor: Serial | Threads) -> list[Tensor]:
+        try:
+            return [(await result).model for result in [executor.submit(job) for job in jobs]]
+        finally:
+            executor.close()
+
+    with one_thread():
+        found = [asyncio.run(models(executor)) for executor in (Serial(learner, 1, stop), Threads(learner, 3, stop))]
+    assert torch.equal(found[0][0], found[0][3])
+    for one, other in zip(*found, strict=True):
+        assert torch.equal(one, other)
