@@ -8,6 +8,7 @@ write checkpoints as they do by default; one at the end is always among them.
 """
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -17,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from workloads import FILES, MODELS
+from workloads import FILES, LAYOUTS, MODELS
 
 HERE = Path(__file__).parent
 STEPS = {"W1": 20, "W2": 10, "W3": 4}
@@ -25,12 +26,14 @@ STEPS = {"W1": 20, "W2": 10, "W3": 4}
 ITERATIONS = {"W1": 300, "W2": 36, "W3": 24}
 SECONDS = {"W1": 3.0, "W2": 5.0, "W3": 12.0}
 """How long the plain loop runs."""
+LAYOUTS_OF = {"W1": LAYOUTS[:1], "W2": LAYOUTS, "W3": LAYOUTS}
+"""The layouts of weights that the plain loop tries; ratios are to its best, whatever it takes."""
 EXECUTORS = {"W1": ("auto", "threads"), "W2": ("auto", "batched"), "W3": ("auto",)}
 
 
-def plain(workload: str, threads: int) -> float:
+def plain(workload: str, threads: int, layout: str) -> float:
     """The plain loop's steps per second, in a process of its own."""
-    command = [sys.executable, "workloads.py", workload, "--threads", str(threads)]
+    command = [sys.executable, "workloads.py", workload, "--threads", str(threads), "--layout", layout]
     return float(_output([*command, "--seconds", str(SECONDS[workload])]))
 
 
@@ -76,13 +79,17 @@ def _output(command: list[str]) -> str:
     return done.stdout
 
 
+def _named(threads: int, layout: str) -> str:
+    return f"plain loop, {threads} thread{'s' * (threads > 1)}{', channels last' * (layout == 'channels_last')}"
+
+
 def measure(workload: str, data: Path | None, repeat: int) -> dict[str, Any]:
     """Everything about one workload, tried in turns."""
     tries: dict[str, list[float]] = {}
     chosen, overheads, checkpoints = "", [], []
     for _ in range(repeat):
-        for threads in (1, 2):
-            tries.setdefault(f"plain loop, {threads} thread{'s' * (threads > 1)}", []).append(plain(workload, threads))
+        for threads, layout in itertools.product((1, 2), LAYOUTS_OF[workload]):
+            tries.setdefault(_named(threads, layout), []).append(plain(workload, threads, layout))
         for executor in EXECUTORS[workload]:
             found = run(workload, executor, data)
             tries.setdefault(f"asyncfeel, {executor}", []).append(float(found["steps_per_s"]))

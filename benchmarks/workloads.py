@@ -17,6 +17,7 @@ from asyncfeel import Dataset
 from asyncfeel.learning import models
 
 BATCH = 10
+LAYOUTS = ("contiguous_format", "channels_last")
 SHAPES = {"W1": (28, 28, 1), "W2": (28, 28, 1), "W3": (32, 32, 3)}
 FILES = {"W1": "mnist.npz", "W2": "mnist.npz", "W3": "cifar10.npz"}
 
@@ -61,11 +62,11 @@ def images(*, workload: str = "W1", samples: int = 6000) -> Dataset:
 MODELS = {"W1": w1, "W2": w2, "W3": w3}
 
 
-def plain(workload: str, threads: int, seconds: float) -> float:
-    """Steps per second of local training in a plain loop, one client after another."""
+def plain(workload: str, threads: int, seconds: float, layout: str = "contiguous_format") -> float:
+    """Steps per second of local training in a plain loop, one client after another, with weights in a layout."""
     torch.set_num_threads(threads)
     height, width, channels = SHAPES[workload]
-    module = MODELS[workload](SHAPES[workload], 10).to(memory_format=torch.channels_last)
+    module = MODELS[workload](SHAPES[workload], 10).to(memory_format=getattr(torch, layout))
     x, y = torch.randn(20 * BATCH, channels, height, width), torch.arange(20 * BATCH) % 10
     module(x[:BATCH])
     steps, began = 0, time.perf_counter()
@@ -92,8 +93,9 @@ def main() -> None:
     parser.add_argument("workload", choices=sorted(MODELS))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--layout", choices=LAYOUTS, default=LAYOUTS[0], help="of the weights (default: torch's own)")
     asked = parser.parse_args()
-    print(plain(asked.workload, asked.threads, asked.seconds))
+    print(plain(asked.workload, asked.threads, asked.seconds, asked.layout))
 
 
 if __name__ == "__main__":
