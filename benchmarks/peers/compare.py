@@ -37,11 +37,15 @@ class Way:
     """Of asyncfeel; left out: its default."""
     sleeping: bool = False
     """Whether the threads of an operation sleep while they wait for each other, instead of spinning."""
+    as_it_comes: bool = False
+    """Whether weights lie as torch lays them, instead of channels last."""
 
     @property
     def variant(self) -> str:
         """What tells two ways with as many workers and threads apart."""
-        return (f" {self.executor}" if self.executor else "") + (" (sleeping)" if self.sleeping else "")
+        settings = ((self.sleeping, "sleeping"), (self.as_it_comes, "torch's layout"))
+        named = "".join(f" ({name})" for is_so, name in settings if is_so)
+        return (f" {self.executor}" if self.executor else "") + named
 
     @property
     def variables(self) -> dict[str, str]:
@@ -55,6 +59,7 @@ class Way:
         """The command line that runs it."""
         options = {"workload": workload, "data": data, "workers": self.workers, "threads": self.threads}
         options |= {"rounds": rounds} | ({"executor": self.executor} if self.executor else {})
+        options |= {"layout": work.LAYOUTS[1]} if self.as_it_comes else {}
         flags = [text for name, value in options.items() for text in (f"--{name}", str(value))]
         return [str(python), str(HERE / self.script), *flags]
 
@@ -69,6 +74,7 @@ def ways(cores: int, executors: list[str]) -> list[Way]:
         Way("Flower", "flower_sim.py", "flower", cores),
         Way("pfl-research", "pfl_research.py", "pfl"),
         Way("pfl-research", "pfl_research.py", "pfl", cores),
+        Way("pfl-research", "pfl_research.py", "pfl", cores, as_it_comes=True),
         Way("FedLab", "fedlab_sim.py", "fedlab"),
         Way("FedLab", "fedlab_sim.py", "fedlab", cores),
         Way("FLGo", "flgo_sim.py", "flgo"),

@@ -43,6 +43,10 @@ STARTED = "PEERS_STARTED"
 """The environment variable with the second at which the process was started."""
 IMPORTED = time.time()
 
+LAYOUTS = ("channels_last", "contiguous_format")
+LAYOUT = "PEERS_LAYOUT"
+"""The environment variable with the layout of weights, which the processes of a simulator inherit."""
+
 Shape = tuple[int, ...]
 Kept = TypeVar("Kept")
 
@@ -105,15 +109,15 @@ def cnn(shape: Shape = SHAPE, outputs: int = CLASSES) -> nn.Module:
 MODELS = {"W1": mlp, "W2": cnn}
 
 
-def model(workload: str, layout: torch.memory_format = torch.channels_last) -> nn.Module:
+def model(workload: str, layout: torch.memory_format | None = None) -> nn.Module:
     """The model of a workload, with the same first weights in every script.
 
     Convolutions are faster with their weights in the layout `channels_last`, so every simulator that
-    keeps it gets it.
+    keeps it gets it, unless the command line asks for torch's own.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
-        return MODELS[workload]().to(memory_format=layout)
+        return MODELS[workload]().to(memory_format=layout or getattr(torch, os.environ.get(LAYOUT, LAYOUTS[0])))
 
 
 def batches(x: Tensor, y: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
@@ -233,10 +237,12 @@ def arguments(description: str | None, *more: str) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, required=True, help="an .npz file with x_train, y_train, x_test, y_test")
     parser.add_argument("--workers", type=int, default=1, help="clients that train at once")
     parser.add_argument("--threads", type=int, default=1, help="threads of one operation of torch")
+    parser.add_argument("--layout", choices=LAYOUTS, default=LAYOUTS[0], help="of the weights of convolutions")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="rounds on the clock")
     for name in more:
         parser.add_argument(f"--{name}")
     asked = parser.parse_args()
     torch.set_num_threads(asked.threads)
     torch.manual_seed(SEED)
+    os.environ[LAYOUT] = asked.layout
     return asked
