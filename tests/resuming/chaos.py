@@ -4,6 +4,7 @@
 """
 
 import argparse
+import json
 import multiprocessing
 import os
 import random
@@ -45,17 +46,23 @@ def live(folder, executor, seed, workers):
 
 
 def killed(folder, executor, seed, draw, longest_s):
-    """Start a life and end it at a random moment; whether it had ended by itself before."""
+    """Start a life and end it at a random moment; whether the run had ended by itself before."""
     process = CONTEXT.Process(target=live, args=(folder, executor, seed, draw.choice([1, 2, 3])))
     process.start()
     process.join(draw.uniform(0.0, longest_s))
     if process.exitcode is None:
         os.kill(process.pid, signal.SIGKILL)
         process.join()
-        return False
+        return finished(folder)
     if process.exitcode:
         raise SystemExit(f"a life of {executor}, seed {seed}, ended with exit code {process.exitcode}")
     return True
+
+
+def finished(folder):
+    """Whether the run had come to its end, and only its process had not."""
+    manifest = folder / "manifest.json"
+    return manifest.is_file() and json.loads(manifest.read_text())["status"] == "finished"
 
 
 def content(folder):
