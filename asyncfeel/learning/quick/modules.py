@@ -1,9 +1,13 @@
 """The layers of a user's model, made quicker where they stand; what they compute stays the same up to rounding."""
 
+import itertools
+
 import torch
 from torch import Tensor, nn
 
 from asyncfeel.learning.quick import columns, winograd
+
+HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 
 
 def quicken(module: nn.Module) -> nn.Module:
@@ -11,8 +15,8 @@ def quicken(module: nn.Module) -> nn.Module:
     for part in list(module.modules()):
         if type(part) is nn.Conv2d and _ordinary(part):
             part.__class__ = Convolution
-        elif type(part) is nn.Sequential:
-            _pool_first(part)
+        elif type(part) is nn.Sequential and any(itertools.starmap(_swaps, itertools.pairwise(part))):
+            part.__class__ = Chain
     return module
 
 
@@ -48,6 +52,34 @@ class Convolution(nn.Conv2d):
         return (there + 2 * int(self.padding[axis]) - self.kernel_size[axis]) // self.stride[axis] + 1
 
 
+class Chain(nn.Sequential):
+    """Layers one after another, which pools the largest values before it rectifies instead of after it.
+
+    Fewer values are left to rectify, and the result is the same. So are the gradients: the largest of several values
+    is positive with or without the rectifier, and then it is the same one, or it is not, and then there is no gradient.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """What nn.Sequential gives."""
+        parts = list(self)
+        for place in range(len(parts) - 1):
+            if _swaps(parts[place], parts[place + 1]):
+                parts[place], parts[place + 1] = parts[place + 1], parts[place]
+        for part in parts:
+            x = part(x)
+        return x
+
+
+def _swaps(rectifier: nn.Module, pooling: nn.Module) -> bool:
+    """Whether two layers that follow each other may change places: nobody looks at what lies between them."""
+    return (
+        type(rectifier) is nn.ReLU
+        and type(pooling) is nn.MaxPool2d
+        and not pooling.return_indices
+        and not any(getattr(part, hooks) for part in (rectifier, pooling) for hooks in HOOKS)
+    )
+
+
 def _ordinary(part: nn.Conv2d) -> bool:
     """Whether it has one group, dense kernels, and zeros around the images by a number of pixels."""
     return (
@@ -56,15 +88,3 @@ def _ordinary(part: nn.Conv2d) -> bool:
         and part.padding_mode == "zeros"
         and isinstance(part.padding, tuple)
     )
-
-
-def _pool_first(parts: nn.Sequential) -> None:
-    """Pool the largest values before rectifying instead of after it: fewer are left, and the result is the same.
-
-    So are the gradients: the largest of several values is positive with or without the rectifier, and then it is
-    the same one, or it is not, and then there is no gradient.
-    """
-    for place in range(len(parts) - 1):
-        rectifier, pooling = parts[place], parts[place + 1]
-        if type(rectifier) is nn.ReLU and type(pooling) is nn.MaxPool2d and not pooling.return_indices:
-            parts[place], parts[place + 1] = pooling, rectifier
