@@ -19,7 +19,9 @@ IMAGES = 4
 class FlatModule:
     """A module whose parameters and floating buffers are views into one vector of its own."""
 
-    def __init__(self, module: nn.Module, device: torch.device | None = None) -> None:
+    def __init__(self, module: nn.Module, device: torch.device | None = None, plain: bool = False) -> None:
+        """With `plain`, the weights of convolutions lie as torch lays them, else with their channels last."""
+        self._plain = plain
         self.module = module.to(device=device or torch.device("cpu"), dtype=torch.float32)
         _refuse_randomness(module)
         self.parameters = [p for p in module.parameters() if p.requires_grad]
@@ -55,7 +57,8 @@ class FlatModule:
         """The vector's pieces in the shapes of the parameters and buffers, as views of it."""
         sizes = [math.prod(entry.shape) for entry in self.entries]
         return [
-            _shaped(piece, entry.shape) for piece, entry in zip(torch.split(vector, sizes), self.entries, strict=True)
+            piece.view(entry.shape) if self._plain else _shaped(piece, entry.shape)
+            for piece, entry in zip(torch.split(vector, sizes), self.entries, strict=True)
         ]
 
 

@@ -29,6 +29,7 @@ from asyncfeel.learning.quick import quicken
 from asyncfeel.learning.settings import Training
 from asyncfeel.learning.stacked.agreement import disagreement
 from asyncfeel.learning.stacked.stack import Stack, reason
+from asyncfeel.learning.written import Chain, Layers, chain, unrolled
 from asyncfeel.streams import key, stream
 
 Shape = tuple[int, ...]
@@ -70,7 +71,9 @@ class Learner:
         self._seed = seed
         self._template = build(dataset, model, seed)
         self._loss = losses.of(dataset, device)
-        self._train, self._test = samples.of(dataset, device)
+        self._layers = self._unrolled() if self._quick and self._loss is losses.CROSS_ENTROPY else None
+        self._plain = dataset.is_image and _needs_plain(self._template, dataset)
+        self._train, self._test = samples.of(dataset, device, self._plain)
         self.feed = Feed(self._train, partition, training, seed)
         self._copies = {one: self._on(one) for one in self.devices}
         self._train_rows = self._sampled("train", len(self._train), train_sample)
@@ -84,7 +87,12 @@ class Learner:
     def trainer(self, stop: threading.Event, worker: int = 0) -> Trainer:
         """A new trainer, for one worker, on its device; it gives up when `stop` is set."""
         device = self.devices[worker % len(self.devices)]
-        return Trainer(self._module(device), *self._copies[device], stop, self._compiled)
+        model = self._module(device)
+        return Trainer(model, *self._copies[device], stop, self._compiled, self._written(model, device))
+
+    def _written(self, model: FlatModule, device: torch.device) -> Chain | None:
+        """The same model with its gradients written out, where that is quicker and can be done."""
+        return None if self._layers is None or device.type != "cpu" else chain(model.module, self._layers)
 
     def _on(self, device: torch.device) -> tuple[Feed, losses.Loss]:
         """Data and loss on a device."""
@@ -94,7 +102,7 @@ class Learner:
 
     def stack(self) -> Stack:
         """A new stack of models that are trained together, for one worker; `unstackable` must be nothing."""
-        return Stack(self._template, self._loss, self._training, self.device)
+        return Stack(self._template, self._loss, self._training, self.device, self._plain)
 
     @cached_property
     def unstackable(self) -> str | None:
@@ -149,7 +157,12 @@ class Learner:
 
     def _module(self, device: torch.device) -> FlatModule:
         module = copy.deepcopy(self._template)
-        return FlatModule(quicken(module) if self._quick and device.type == "cpu" else module, device)
+        return FlatModule(quicken(module) if self._quick and device.type == "cpu" else module, device, self._plain)
+
+    def _unrolled(self) -> Layers | None:
+        """The layers that the model applies one after another, if that is what it does."""
+        shape = (2, *input_shape(self._dataset))
+        return unrolled(self._template, torch.linspace(-1, 1, math.prod(shape)).view(shape))
 
     def _sampled(self, which: str, there: int, size: int) -> Tensor | None:
         """The fixed rows on which a loss is measured; nothing means all."""
@@ -164,6 +177,18 @@ class Learner:
 def input_shape(dataset: Dataset) -> Shape:
     """The shape of one sample as a model takes it: channels first."""
     return (dataset.shape[2], *dataset.shape[:2]) if dataset.is_image else dataset.shape
+
+
+def _needs_plain(module: nn.Module, dataset: Dataset) -> bool:
+    """Whether the model's own code is only for images as torch lays them: `view` refuses channels that lie last."""
+    height, width, channels = dataset.shape
+    images = torch.zeros(2, height, width, channels).permute(0, 3, 1, 2)
+    try:
+        with torch.no_grad():
+            FlatModule(copy.deepcopy(module)).module(images)
+    except RuntimeError:
+        return True
+    return False
 
 
 def build(dataset: Dataset, model: ModelMaker, seed: int) -> nn.Module:

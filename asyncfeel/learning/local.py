@@ -19,6 +19,7 @@ from asyncfeel.learning.feed import Feed
 from asyncfeel.learning.flat import FlatModule
 from asyncfeel.learning.losses import Loss
 from asyncfeel.learning.samples import Room
+from asyncfeel.learning.written import Chain
 
 Tensors = tuple[Tensor, ...] | list[Tensor]
 PROBED_AT_ONCE = 100_000
@@ -35,7 +36,9 @@ class Trainer:
         loss: Loss,
         stop: threading.Event,
         compiled: bool = False,
+        written: Chain | None = None,
     ) -> None:
+        """`written` gives the gradients of the same model, where they are not to be found automatically."""
         self._model = model
         self._feed = feed
         self._samples = feed.samples
@@ -44,6 +47,7 @@ class Trainer:
         self._stop = stop
         self._room = Room()
         self._forward: Callable[[Tensor], Tensor] = torch.compile(model.module) if compiled else model.module
+        self._gradients = written.gradients if written else self._differentiated
         self._values = [parameter.detach() for parameter in model.parameters]
 
     def train(self, job: Job) -> Update:
@@ -95,17 +99,21 @@ class Trainer:
 
     def _descend(self, job: Job) -> None:
         self._model.module.train()
-        forward, loss, parameters = self._forward, self._loss, self._model.parameters
         velocity = [torch.zeros_like(value) for value in self._values] if self._training.momentum else []
         sent = [value.clone() for value in self._values] if job.proximal else []
         rate = self._training.learning_rate * job.rate
         for inputs, labels in self._batches(job):
             self._heed_stop()
-            value = loss(forward(inputs), labels)
-            gradients: Tensors = torch.autograd.grad(value, parameters, materialize_grads=True)
+            gradients = self._gradients(inputs, labels)
             if sent:
                 gradients = torch._foreach_add(gradients, torch._foreach_sub(self._values, sent), alpha=job.proximal)
             self._step(gradients, velocity, rate)
+
+    def _differentiated(self, inputs: Tensor, labels: Tensor) -> Tensors:
+        """The gradients of the mean loss of a batch, by automatic differentiation."""
+        value = self._loss(self._forward(inputs), labels)
+        found: Tensors = torch.autograd.grad(value, self._model.parameters, materialize_grads=True)
+        return found
 
     def _heed_stop(self) -> None:
         if self._stop.is_set():

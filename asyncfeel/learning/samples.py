@@ -28,6 +28,8 @@ class Samples:
     """What is subtracted from each channel; nothing if the numbers are used as they are."""
     scale: Tensor | None
     """By what each channel is multiplied then."""
+    plain: bool = False
+    """Whether the pixels of a channel of the inputs lie side by side, instead of the channels of a pixel."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -50,14 +52,17 @@ class Samples:
     def to(self, device: torch.device) -> "Samples":
         """The same samples on a device."""
         centre, scale = (None if one is None else one.to(device) for one in (self.centre, self.scale))
-        return Samples(self.raw.to(device), self.labels.to(device), centre, scale)
+        return replace(self, raw=self.raw.to(device), labels=self.labels.to(device), centre=centre, scale=scale)
 
     def inputs(self, raw: Tensor, room: "Room | None" = None) -> Tensor:
         """Raw samples as a model takes them: normalised, channels first; in a room, if there is one."""
         numbers = raw
         if self.centre is not None and self.scale is not None:
             numbers = torch.sub(raw, self.centre, out=None if room is None else room.numbers(raw)).mul_(self.scale)
-        return numbers.permute(0, 3, 1, 2) if raw.dim() == IMAGES else numbers
+        if raw.dim() != IMAGES:
+            return numbers
+        images = numbers.permute(0, 3, 1, 2)
+        return images.clone(memory_format=torch.contiguous_format) if self.plain else images
 
 
 class Room:
@@ -83,7 +88,7 @@ class Room:
         return self._numbers[: len(raw)]
 
 
-def of(dataset: Dataset, device: torch.device) -> tuple[Samples, Samples]:
+def of(dataset: Dataset, device: torch.device, plain: bool = False) -> tuple[Samples, Samples]:
     """The training and the test samples, both normalised by the training samples.
 
     Images and bytes are brought to mean 0 and deviation 1 per channel; features that are numbers
@@ -91,7 +96,7 @@ def of(dataset: Dataset, device: torch.device) -> tuple[Samples, Samples]:
     """
     pixels = dataset.is_image or dataset.x_train.dtype == np.uint8
     centre, scale = _moments(dataset.x_train, dataset.is_image, device) if pixels else (None, None)
-    train = Samples(_tensor(dataset.x_train, device), _tensor(dataset.y_train, device), centre, scale)
+    train = Samples(_tensor(dataset.x_train, device), _tensor(dataset.y_train, device), centre, scale, plain)
     return train, replace(train, raw=_tensor(dataset.x_test, device), labels=_tensor(dataset.y_test, device))
 
 

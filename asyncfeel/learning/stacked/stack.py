@@ -31,9 +31,11 @@ ALIGNED = 8
 class Stack:
     """Places for models of one kind; the first `active` of them are trained by `step`."""
 
-    def __init__(self, template: nn.Module, loss: Loss, training: Training, device: torch.device) -> None:
-        """The template must have no `reason` against it."""
-        original = FlatModule(copy.deepcopy(template), device)
+    def __init__(
+        self, template: nn.Module, loss: Loss, training: Training, device: torch.device, plain: bool = False
+    ) -> None:
+        """The template must have no `reason` against it; `plain` says how its weights lie in a vector."""
+        original = FlatModule(copy.deepcopy(template), device, plain)
         self._shapes = [entry.shape for entry in original.entries]
         self._size = len(original.vector)
         self._views = original.views
