@@ -21,6 +21,11 @@ def config(scenario: Scenario) -> str:
     return text.write(scenario, HEADING)
 
 
+def remark(executor: Any) -> str | None:
+    """Why this executor was chosen, and what it has to say by now."""
+    return "; ".join(said for name in ("why", "note") if (said := getattr(executor, name, None))) or None
+
+
 def facts(prepared: Prepared, scenario: Scenario, executor: Any) -> dict[str, Any]:
     """What the manifest has from the start."""
     learner = prepared.learner
@@ -34,7 +39,7 @@ def facts(prepared: Prepared, scenario: Scenario, executor: Any) -> dict[str, An
         "dataset": scenario.dataset.kind,
         "model": scenario.model.kind,
         "executor": scenario.execution.executor if learner else "stub",
-        "executor_note": getattr(executor, "why", None) or getattr(executor, "note", None),
+        "executor_note": remark(executor),
         "workers": getattr(executor, "workers", 0),
         "device": str(learner.device) if learner else None,
         "flops_per_step": scenario.work.flops_per_step,

@@ -194,6 +194,7 @@ class Simulation:
             "diverged": self._diverged.count,
             "consensus": asdict(agreement) if agreement else None,
             "digests": digests,
+            "executor_note": description.remark(self._executor),
             "wall": wall,
         }
 

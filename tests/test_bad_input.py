@@ -63,7 +63,7 @@ FLAGS = [
     ("--psi ''", "psi '' is unknown"),
     ("--dataset nope", "dataset 'nope' is unknown: there are cifar10, digits"),
     ("--model nope", "model 'nope' is unknown: there are"),
-    ("--executor nope", "executor 'nope' is unknown: there are auto, batched, ray, serial, stub, threads"),
+    ("--executor nope", "executor 'nope' is unknown: there are auto, batched, processes, ray, serial, stub, threads"),
     ("--executor nope:nope", "no module 'nope'"),
     ("--device nope", "device 'nope' is unknown: there are auto, cpu"),
     ("--preset nope", "preset 'nope' is unknown: there are"),

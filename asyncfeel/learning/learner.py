@@ -143,6 +143,11 @@ class Learner:
         module = copy.deepcopy(self._template)
         return count_flops(module, input_shape(self._dataset), self._training.batch, losses.of(self._dataset, cpu))
 
+    @property
+    def convolves(self) -> bool:
+        """Whether the model has convolutions."""
+        return any(isinstance(part, nn.modules.conv._ConvNd) for part in self._template.modules())
+
     def export(self, flat: Tensor) -> dict[str, Tensor]:
         """A model under the names of its module's state_dict, on the CPU."""
         return {name: tensor.cpu() for name, tensor in self._evaluator.model.named(flat).items()}

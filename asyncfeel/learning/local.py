@@ -47,7 +47,7 @@ class Trainer:
         self._stop = stop
         self._room = Room()
         self._forward: Callable[[Tensor], Tensor] = torch.compile(model.module) if compiled else model.module
-        self._gradients = written.gradients if written else self._differentiated
+        self._written = written
         self._values = [parameter.detach() for parameter in model.parameters]
 
     def train(self, job: Job) -> Update:
@@ -102,15 +102,21 @@ class Trainer:
         velocity = [torch.zeros_like(value) for value in self._values] if self._training.momentum else []
         sent = [value.clone() for value in self._values] if job.proximal else []
         rate = self._training.learning_rate * job.rate
+        plain = self._written if not (velocity or sent or self._training.weight_decay) else None
         for inputs, labels in self._batches(job):
             self._heed_stop()
+            if plain:
+                plain.descend(inputs, labels, rate)
+                continue
             gradients = self._gradients(inputs, labels)
             if sent:
                 gradients = torch._foreach_add(gradients, torch._foreach_sub(self._values, sent), alpha=job.proximal)
             self._step(gradients, velocity, rate)
 
-    def _differentiated(self, inputs: Tensor, labels: Tensor) -> Tensors:
-        """The gradients of the mean loss of a batch, by automatic differentiation."""
+    def _gradients(self, inputs: Tensor, labels: Tensor) -> Tensors:
+        """The gradients of the mean loss of a batch, written out or by automatic differentiation."""
+        if self._written:
+            return self._written.gradients(inputs, labels)
         value = self._loss(self._forward(inputs), labels)
         found: Tensors = torch.autograd.grad(value, self._model.parameters, materialize_grads=True)
         return found

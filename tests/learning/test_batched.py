@@ -18,6 +18,7 @@ from asyncfeel.jobs import Broadcast, Job, Update
 from asyncfeel.learning import models, partition
 from asyncfeel.learning.datasets import builtin, quadratics
 from asyncfeel.learning.executors import _lane, auto
+from asyncfeel.learning.executors._helper import can_fork
 from asyncfeel.learning.executors.auto import Auto
 from asyncfeel.learning.executors.batched import Batched
 from asyncfeel.learning.executors.serial import Serial
@@ -414,12 +415,19 @@ def test_places_follow_the_size_of_the_model(make, stop, monkeypatch):
     executor.close()
 
 
+ALONE = "processes" if can_fork() else "threads"
+"""What trains jobs one by one here."""
+
+
 @pytest.mark.parametrize(
     ("model", "crowd", "steps", "kind", "why"),
     [
         (models.mlp, 30, 100, "batched", "by rule"),
         (models.mlp, 1, 100, "threads", "one job at a time"),
-        (lambda s, o: Mixing(), 30, 100, "threads", "cannot be stacked"),
+        (models.cnn, 30, 100, "batched", "by rule"),
+        (partial(models.cnn, width=20), 30, 100, ALONE, "by rule"),
+        (partial(models.mlp, hidden=1000), 30, 100, "batched", "by rule"),
+        (lambda s, o: Mixing(), 30, 100, ALONE, "cannot be stacked"),
     ],
 )
 def test_auto_chooses_by_rule_for_short_runs(make, stop, model, crowd, steps, kind, why):
@@ -434,7 +442,7 @@ def test_auto_measures_for_long_runs(make, stop, monkeypatch):
     monkeypatch.setattr(auto, "LONG_S", 60.0)
     executor = Auto(make(models.mlp), 2, stop, 30, 1e9)
     assert executor.why.startswith("measured steps/s: batched ")
-    assert "threads " in executor.why
+    assert all(f"{kind} " in executor.why for kind in {ALONE, "threads"})
     learner = make(models.mlp)
     job = Job(0, 0, learner.initial(), 3)
     (found,) = trained(executor, [job])

@@ -188,7 +188,7 @@ def test_the_first_step_feels_no_pull(make, stop):
     pulled, plain = (
         learner.trainer(stop).train(Job(3, 2, learner.initial(), 1, proximal=rho)).model for rho in (5.0, 0.0)
     )
-    assert torch.equal(pulled, plain)
+    assert torch.allclose(pulled, plain, rtol=1e-6, atol=1e-8)  # a change is rounded apart or in one go
 
 
 @pytest.mark.parametrize("options", [{}, {"momentum": 0.9, "weight_decay": 0.05}], ids=["plain", "momentum and decay"])

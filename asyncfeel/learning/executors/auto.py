@@ -1,7 +1,7 @@
-"""The fastest of batched and threads for the run's own model: by rule if the run is short, else measured.
+"""The fastest of batched, processes and threads for the run's own model: by rule if the run is short, else measured.
 
-Stacking saves calls and threads use cores, so what is faster depends on the model, the batch, the
-clients in flight and the machine. Both train the same jobs for a moment before the run starts. A
+Stacking saves calls, processes and threads use cores, so what is faster depends on the model, the batch, the
+clients in flight and the machine. All train the same jobs for a moment before the run starts. A
 run of a few seconds is not worth a measurement: a rule decides there, the same one every time.
 """
 
@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from asyncfeel.errors import Interrupted
 from asyncfeel.jobs import Broadcast
 from asyncfeel.learning.executors.batched import PLACES, Batched
+from asyncfeel.learning.executors.processes import Processes, unavailable
 from asyncfeel.learning.executors.threads import Threads
 from asyncfeel.learning.intraop import one_thread
 from asyncfeel.learning.learner import Learner
 
 Column = NDArray[np.int64]
-KINDS: dict[str, Callable[..., Any]] = {"batched": Batched, "threads": Threads}
+KINDS: dict[str, Callable[..., Any]] = {"batched": Batched, "processes": Processes, "threads": Threads}
 SHORT_S = 20.0
 """A run that is expected to be shorter is not measured for."""
 SHARE = 0.05
@@ -34,8 +35,10 @@ LONG_S = 0.1
 """A step of every worker that takes longer is not bound by calls."""
 CALLS_S, FLOPS = 3e-4, 2e10
 """Roughly what a step costs beside its arithmetic, and how fast that is: only to guess how long a run lasts."""
-LIGHT_FLOPS, HEAVY_FLOPS = 2e7, 1e9
+LIGHT_FLOPS, HEAVY_FLOPS = 1e7, 1e9
 """The rule for CPUs: a step with less work is bound by calls, so that stacking pays; with more it never is."""
+LIGHT_CONVOLUTIONS_FLOPS = 3e6
+"""The same where there are convolutions, which gain less by being stacked."""
 
 
 class Auto:
@@ -51,7 +54,12 @@ class Auto:
         self.broadcast: Callable[..., Any] = self._chosen.broadcast
         self.workers: int = self._chosen.workers
         self.busy = self._chosen.busy
-        self.note: str | None = getattr(self._chosen, "note", None)
+
+    @property
+    def note(self) -> str | None:
+        """What the chosen one has to say."""
+        said: str | None = getattr(self._chosen, "note", None)
+        return said
 
     def evaluate(self, flat: torch.Tensor) -> Any:
         """How good a model is, later."""
@@ -75,24 +83,39 @@ def choose(learner: Learner, workers: int, stop: threading.Event, crowd: int, ex
         return "threads", "one job at a time leaves nothing to stack"
     if work > HEAVY_FLOPS and learner.device.type == "cpu":
         return "threads", f"by rule: a step has {work:.2g} FLOPs, so that calls do not matter"
-    if learner.unstackable:
-        return "threads", f"the model cannot be stacked: {learner.unstackable}"
     expected_s = expected_steps * (CALLS_S + work / FLOPS)
     if expected_s < SHORT_S:
         return _by_rule(learner)
     return _measured(learner, workers, stop, crowd, min(MOST_S, SHARE * expected_s))
 
 
+def _candidates(learner: Learner) -> list[str]:
+    """The kinds that can train this model here, those that train jobs one by one last."""
+    fit = {"batched": not learner.unstackable, "processes": not unavailable(learner), "threads": True}
+    return [kind for kind in KINDS if fit[kind]]
+
+
 def _by_rule(learner: Learner) -> tuple[str, str]:
-    work = learner.flops_per_step
-    kind = "batched" if work < LIGHT_FLOPS or learner.device.type != "cpu" else "threads"
-    return kind, f"by rule: a step has {work:.2g} FLOPs, and the run is too short to measure"
+    work, kinds = learner.flops_per_step, _candidates(learner)
+    light = LIGHT_CONVOLUTIONS_FLOPS if learner.convolves else LIGHT_FLOPS
+    stacked = kinds[0] == "batched" and (work < light or learner.device.type != "cpu")
+    why = f"by rule: a step has {work:.2g} FLOPs, and the run is too short to measure{_obstacle(learner)}"
+    return kinds[0 if stacked or kinds[0] != "batched" else 1], why
+
+
+def _obstacle(learner: Learner) -> str:
+    return f"; the model cannot be stacked: {learner.unstackable}" if learner.unstackable else ""
 
 
 def _measured(learner: Learner, workers: int, stop: threading.Event, crowd: int, budget_s: float) -> tuple[str, str]:
-    """The faster kind on jobs of the run's own, tried in turns until the time is up."""
+    """The fastest kind on jobs of the run's own, tried in turns until the time is up."""
     ends = time.perf_counter() + budget_s
-    trials = {kind: Trial(make(learner, workers, stop), learner.initial()) for kind, make in KINDS.items()}
+    kinds = _candidates(learner)
+    if len(kinds) == 1:
+        return _by_rule(learner)
+    first = sorted(kinds, key="processes".__ne__)  # a process is made from one without threads
+    made = {kind: Trial(KINDS[kind](learner, workers, stop), learner.initial()) for kind in first}
+    trials = {kind: made[kind] for kind in kinds}
     try:
         with one_thread():
             workers = trials["threads"].executor.workers
@@ -114,7 +137,7 @@ def _measured(learner: Learner, workers: int, stop: threading.Event, crowd: int,
     if not all(speeds.values()):
         return _by_rule(learner)
     figures = ", ".join(f"{kind} {speed:.3g}" for kind, speed in speeds.items())
-    return max(speeds, key=lambda kind: speeds[kind]), f"measured steps/s: {figures}"
+    return max(speeds, key=lambda kind: speeds[kind]), f"measured steps/s: {figures}{_obstacle(learner)}"
 
 
 def _affordable(trial: "Trial", wanted: int, budget_s: float) -> int:

@@ -43,7 +43,11 @@ class Threads:
         self._numbers = itertools.count()
         self.workers = workers or usable(learner.device) * len(learner.devices)
         self.busy = Busy()
+        self._prepare()
         self._pool = Pool(self.workers, "asyncfeel")
+
+    def _prepare(self) -> None:
+        """What must be done before there are threads: nothing."""
 
     def submit(self, job: Job) -> Pending[Update]:
         """The job's result, later; a free worker begins it at once."""
@@ -85,10 +89,14 @@ class Threads:
     def _train(self, job: Job) -> Update:
         if self._training.is_set():
             raise Interrupted("training was interrupted")
-        update = self._trainer().train(job)
+        update = self._trained(job)
         if self._learner.device.type == "cuda":
             return self._handed_over(update)
         return update
+
+    def _trained(self, job: Job) -> Update:
+        """The job's result, found in this thread."""
+        return self._trainer().train(job)
 
     def _handed_over(self, update: Update) -> Update:
         """The result where models live; the main thread goes on with it on its own stream: the allocator must know."""

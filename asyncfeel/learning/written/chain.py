@@ -1,5 +1,7 @@
 """A network as a chain of layers, with the gradient of its mean cross-entropy written out layer by layer."""
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
 
@@ -17,21 +19,32 @@ class Chain:
         self._first = next(place for place, part in enumerate(parts) if part.parameters)
         places = {id(parameter): place for place, parameter in enumerate(parameters)}
         self._places = [[places[id(parameter)] for parameter in part.parameters] for part in parts]
-        self._found: list[Tensor] = [torch.empty(0)] * len(parameters)
+        self._count = len(parameters)
         self._right = torch.empty(0, 0)
 
     def gradients(self, inputs: Tensor, labels: Tensor) -> list[Tensor]:
-        """The gradients of the mean loss by all parameters; they last until the next step."""
+        """The gradients of the mean loss by all parameters."""
+        found = [torch.empty(0)] * self._count
+        for place in self._differentiated(inputs, labels):
+            for where, gradient in zip(self._places[place], self._parts[place].gradients(), strict=True):
+                found[where] = gradient
+        return found
+
+    def descend(self, inputs: Tensor, labels: Tensor, rate: float) -> None:
+        """One step of plain gradient descent."""
+        for place in self._differentiated(inputs, labels):
+            self._parts[place].descend(rate)
+
+    def _differentiated(self, inputs: Tensor, labels: Tensor) -> Iterator[int]:
+        """The places of the parts from the last one to the first with parameters, as soon as each knows its errors."""
         x = inputs
         for part in self._parts:
             x = part.forward(x)
-        error: Tensor | None = self._error(x, labels)
+        error = self._error(x, labels)
         for place in range(len(self._parts) - 1, self._first - 1, -1):
-            assert error is not None
-            error, found = self._parts[place].backward(error, place > self._first)
-            for where, gradient in zip(self._places[place], found, strict=True):
-                self._found[where] = gradient
-        return self._found
+            below = self._parts[place].backward(error, place > self._first)
+            yield place
+            error = error if below is None else below
 
     def _error(self, logits: Tensor, labels: Tensor) -> Tensor:
         """The gradient of the mean loss by the outputs."""

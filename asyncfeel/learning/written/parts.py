@@ -6,7 +6,7 @@ weights out of the cache. A part belongs to one place in one chain, and remember
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -15,20 +15,39 @@ from asyncfeel.learning.quick.modules import Convolution as QuickConvolution
 
 aten = torch.ops.aten
 IMAGES = 4
-Found = tuple[Tensor | None, Sequence[Tensor]]
-"""The gradient of the input, where it is wanted, and those of the parameters."""
 
 
 class Part(Protocol):
     """A layer at one place of a chain."""
 
-    parameters: list[nn.Parameter]
+    @property
+    def parameters(self) -> Sequence[nn.Parameter]:
+        """What is trained."""
 
     def forward(self, x: Tensor) -> Tensor:
         """What the layer gives; it lasts until the next step."""
 
-    def backward(self, gradient: Tensor, wanted: bool) -> Found:
-        """The gradients for the last input, given that of the output."""
+    def backward(self, error: Tensor, wanted: bool) -> Tensor | None:
+        """The gradient of the input, where it is wanted, given that of the output."""
+
+    def gradients(self) -> list[Tensor]:
+        """The gradients of the parameters."""
+
+    def descend(self, rate: float) -> None:
+        """Change the parameters against their gradients."""
+
+
+class Bare:
+    """A part without parameters."""
+
+    parameters: Sequence[nn.Parameter] = ()
+
+    def gradients(self) -> list[Tensor]:
+        """None."""
+        return []
+
+    def descend(self, rate: float) -> None:
+        """Nothing changes."""
 
 
 class Kept:
@@ -56,32 +75,36 @@ class Dense:
 
     def __init__(self, layer: nn.Linear) -> None:
         self.parameters = list(layer.parameters())
-        self._weight = layer.weight.detach()
+        self._weight, *self._bias = [parameter.detach() for parameter in self.parameters]
         self._turned = self._weight.t()
-        self._bias = None if layer.bias is None else layer.bias.detach()
-        self._found = [torch.empty_like(parameter) for parameter in self.parameters]
-        self._outputs, self._errors = Kept(), Kept()
+        self._outputs, self._inputs = Kept(), Kept()
 
     def forward(self, x: Tensor) -> Tensor:
         """One row of outputs for each row."""
         self._shape, self._rows = x.shape, x.reshape(-1, x.shape[-1])
         outputs = self._outputs.sized(len(self._rows), len(self._weight))
-        if self._bias is None:
-            torch.mm(self._rows, self._turned, out=outputs)
+        if self._bias:
+            torch.addmm(self._bias[0], self._rows, self._turned, out=outputs)
         else:
-            torch.addmm(self._bias, self._rows, self._turned, out=outputs)
+            torch.mm(self._rows, self._turned, out=outputs)
         return outputs.view(*x.shape[:-1], -1)
 
-    def backward(self, gradient: Tensor, wanted: bool) -> Found:
-        """Outer products of errors and inputs."""
-        errors = gradient.reshape(-1, gradient.shape[-1])
-        torch.mm(errors.t(), self._rows, out=self._found[0])
-        if self._bias is not None:
-            torch.sum(errors, 0, out=self._found[1])
+    def backward(self, error: Tensor, wanted: bool) -> Tensor | None:
+        """The errors times the weights."""
+        self._errors = error.reshape(-1, error.shape[-1])
         if not wanted:
-            return None, self._found
-        inputs = torch.mm(errors, self._weight, out=self._errors.sized(*self._rows.shape))
-        return inputs.view(self._shape), self._found
+            return None
+        return torch.mm(self._errors, self._weight, out=self._inputs.sized(*self._rows.shape)).view(self._shape)
+
+    def gradients(self) -> list[Tensor]:
+        """The outer products of errors and inputs, and the sum of the errors."""
+        return [self._errors.t() @ self._rows, *(self._errors.sum(0) for _ in self._bias)]
+
+    def descend(self, rate: float) -> None:
+        """The same, without room for the outer products."""
+        self._weight.addmm_(self._errors.t(), self._rows, alpha=-rate)
+        for bias in self._bias:
+            bias.sub_(self._errors.sum(0), alpha=rate)
 
 
 class Convolution:
@@ -89,31 +112,50 @@ class Convolution:
 
     def __init__(self, layer: nn.Conv2d) -> None:
         self.parameters = list(layer.parameters())
-        self._given = layer.weight.detach()
+        self._given, *self._bias = [parameter.detach() for parameter in self.parameters]
         self._weight = _channels_last(self._given)
-        self._bias = None if layer.bias is None else layer.bias.detach()
-        self._apart: Automatic | None = None
         self._layer = layer
-        self._geometry = (layer.stride, layer.padding, layer.dilation, False, (0, 0), layer.groups)
+        self._geometry: Any = (layer.stride, layer.padding, layer.dilation, False, (0, 0), layer.groups)
+        self._shape = torch.Size()
+        self._apart: Automatic | None = None
 
     def forward(self, x: Tensor) -> Tensor:
         """Images of as many channels as there are kernels."""
-        if isinstance(self._layer, QuickConvolution) and self._layer.is_quicker(x):
-            self._apart = Automatic(self._layer)
+        if x.shape != self._shape:
+            self._shape = x.shape
+            quicker = isinstance(self._layer, QuickConvolution) and self._layer.is_quicker(x)
+            self._apart = Automatic(self._layer) if quicker else None
+        if self._apart is not None:
             return self._apart.forward(x)
-        self._apart, self._x = None, x
+        self._x = x
         if self._weight is not self._given:
             self._weight.copy_(self._given)
-        stride, padding, dilation, *_, groups = self._geometry
-        return torch.conv2d(x, self._weight, self._bias, stride, padding, dilation, groups)
+        return torch.convolution(x, self._weight, self._bias[0] if self._bias else None, *self._geometry)
 
-    def backward(self, gradient: Tensor, wanted: bool) -> Found:
-        """Correlations of errors with kernels, and of errors with inputs."""
+    def backward(self, error: Tensor, wanted: bool) -> Tensor | None:
+        """The correlation of the errors with the kernels."""
         if self._apart is not None:
-            return self._apart.backward(gradient, wanted)
-        asked = (wanted, True, False)
-        inputs, weight, _ = aten.convolution_backward(gradient, self._x, self._weight, None, *self._geometry, asked)
-        return inputs, [weight] if self._bias is None else [weight, gradient.sum((0, 2, 3))]
+            return self._apart.backward(error, wanted)
+        self._error = error
+        return self._correlated(0) if wanted else None
+
+    def gradients(self) -> list[Tensor]:
+        """The correlation of the errors with the inputs, and the sum of the errors."""
+        if self._apart is not None:
+            return self._apart.gradients()
+        return [self._correlated(1), *(self._error.sum((0, 2, 3)) for _ in self._bias)]
+
+    def descend(self, rate: float) -> None:
+        """Change the parameters against their gradients."""
+        torch._foreach_add_([self._given, *self._bias], self.gradients(), alpha=-rate)
+
+    def _correlated(self, which: int) -> Tensor:
+        """The gradient of the input (0) or of the weights (1)."""
+        asked = (which == 0, which == 1, False)
+        found: tuple[Tensor, ...] = aten.convolution_backward(
+            self._error, self._x, self._weight, None, *self._geometry, asked
+        )
+        return found[which]
 
 
 def _channels_last(weight: Tensor) -> Tensor:
@@ -123,34 +165,34 @@ def _channels_last(weight: Tensor) -> Tensor:
     return weight if weight.stride() == copy.stride() else copy
 
 
-class Rectifier:
+class Rectifier(Bare):
     """The positive part of every value."""
 
     def __init__(self, in_place: bool) -> None:
         """`in_place` if nobody else needs what it is given."""
-        self.parameters: list[nn.Parameter] = []
         self._in_place = in_place
-        self._outputs, self._errors = Kept(), Kept()
+        self._outputs, self._inputs = Kept(), Kept()
 
     def forward(self, x: Tensor) -> Tensor:
         """The values with zeros for the negative ones."""
         self._y = x.relu_() if self._in_place else aten.relu.out(x, out=self._outputs.like(x))
         return self._y
 
-    def backward(self, gradient: Tensor, wanted: bool) -> Found:
+    def backward(self, error: Tensor, wanted: bool) -> Tensor | None:
         """The errors of the positive values."""
-        errors = self._errors.like(self._y)
-        return aten.threshold_backward.grad_input(gradient, self._y, 0, grad_input=errors), ()
+        found: Tensor = aten.threshold_backward.grad_input(error, self._y, 0, grad_input=self._inputs.like(self._y))
+        return found
 
 
-class Pooling:
+class Pooling(Bare):
     """The largest value of every window."""
 
-    def __init__(self, layer: nn.MaxPool2d) -> None:
-        self.parameters: list[nn.Parameter] = []
+    def __init__(self, layer: nn.MaxPool2d, in_place: bool) -> None:
+        """`in_place` if nobody else needs what it is given."""
         sizes = (layer.kernel_size, layer.stride, layer.padding, layer.dilation)
         self._geometry = (*((size, size) if isinstance(size, int) else tuple(size) for size in sizes), layer.ceil_mode)
-        self._outputs, self._places, self._errors = Kept(), Kept(), Kept()
+        self._in_place = in_place
+        self._inputs = Kept()
         self._seen: tuple[object, ...] = ()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -164,42 +206,40 @@ class Pooling:
         largest: Tensor = self._kept[0]
         return largest
 
-    def backward(self, gradient: Tensor, wanted: bool) -> Found:
-        """The errors where the largest values were."""
-        there = (self._x, *self._geometry, self._kept[1])
-        errors = self._errors.like(self._x)
-        return aten.max_pool2d_with_indices_backward.grad_input(gradient, *there, grad_input=errors), ()
+    def backward(self, error: Tensor, wanted: bool) -> Tensor | None:
+        """The errors where the largest values were, which take the place of the inputs: only their shape is needed."""
+        there = self._x if self._in_place else self._inputs.like(self._x)
+        found: Tensor = aten.max_pool2d_with_indices_backward.grad_input(
+            error, self._x, *self._geometry, self._kept[1], grad_input=there
+        )
+        return found
 
 
-class Flattening:
+class Flattening(Bare):
     """All values of a sample in one row, in the order of channels, height and width whatever the layout."""
 
     def __init__(self) -> None:
-        self.parameters: list[nn.Parameter] = []
-        self._rows, self._errors = Kept(), Kept()
+        self._rows, self._inputs = Kept(), Kept()
 
     def forward(self, x: Tensor) -> Tensor:
         """One row for each sample."""
         self._x = x
-        if x.is_contiguous():
-            return x.view(len(x), -1)
-        rows = self._rows.sized(*x.shape)
-        rows.copy_(x)
-        return rows.view(len(x), -1)
+        return (x if x.is_contiguous() else self._rows.sized(*x.shape).copy_(x)).view(len(x), -1)
 
-    def backward(self, gradient: Tensor, wanted: bool) -> Found:
+    def backward(self, error: Tensor, wanted: bool) -> Tensor | None:
         """The errors in the shape and the layout of the samples."""
-        errors = gradient.view(self._x.shape)
-        return errors if self._x.is_contiguous() else self._errors.like(self._x).copy_(errors), ()
+        errors = error.reshape(self._x.shape)
+        return errors if self._x.is_contiguous() else self._inputs.like(self._x).copy_(errors)
 
 
 class Automatic:
     """Any other layer, differentiated automatically."""
 
     def __init__(self, layer: nn.Module) -> None:
-        self._y = torch.empty(0)
         self.parameters = [parameter for parameter in layer.parameters() if parameter.requires_grad]
         self._layer = layer
+        self._y = torch.empty(0)
+        self._found: list[Tensor] = []
 
     def forward(self, x: Tensor) -> Tensor:
         """What the layer itself gives."""
@@ -209,13 +249,21 @@ class Automatic:
         result: Tensor = self._y.detach()
         return result
 
-    def backward(self, gradient: Tensor, wanted: bool) -> Found:
+    def backward(self, error: Tensor, wanted: bool) -> Tensor | None:
         """What automatic differentiation finds."""
         sources = [self._x, *self.parameters] if wanted else self.parameters
-        if not sources:
-            return None, ()
-        found = torch.autograd.grad(self._y, sources, gradient, materialize_grads=True)
-        return (found[0], found[1:]) if wanted else (None, found)
+        found = torch.autograd.grad(self._y, sources, error, materialize_grads=True)
+        self._y, self._found = torch.empty(0), list(found[int(wanted) :])
+        return found[0] if wanted else None
+
+    def gradients(self) -> list[Tensor]:
+        """What automatic differentiation has found."""
+        return self._found
+
+    def descend(self, rate: float) -> None:
+        """Change the parameters against their gradients."""
+        if self.parameters:
+            torch._foreach_add_([parameter.detach() for parameter in self.parameters], self._found, alpha=-rate)
 
 
 OWNERS = (Convolution, Dense, Pooling)
@@ -233,7 +281,7 @@ def part_of(layer: nn.Module, before: Part | None) -> Part:
     if type(layer) is nn.ReLU:
         return Rectifier(isinstance(before, OWNERS))
     if type(layer) is nn.MaxPool2d and not layer.return_indices:
-        return Pooling(layer)
+        return Pooling(layer, isinstance(before, Convolution))
     if type(layer) is nn.Flatten and (layer.start_dim, layer.end_dim) == (1, -1):
         return Flattening()
     return Automatic(layer)
