@@ -36,9 +36,9 @@ def unrolled(module: nn.Module, example: Tensor) -> Layers | None:
         with NothingElse():
             graph = Follower().trace(module)
         layers = _layers(graph)
+        return layers if layers is not None and _alike(module, layers, example) else None
     except Exception:  # whatever code of a user's own raises when it is given a stand-in
         return None
-    return layers if layers is not None and _alike(module, layers, example) else None
 
 
 def applied(module: nn.Module, layers: Layers) -> list[nn.Module]:
