@@ -11,6 +11,7 @@ from asyncfeel import Scenario, run
 from asyncfeel.algorithms.async_sd_feel import AsyncSdFeel
 from asyncfeel.algorithms.sync_sd_feel import SyncSdFeel
 from asyncfeel.jobs import Update
+from asyncfeel.learning.executors._helper import can_fork
 
 SCHEDULE = ("clients.csv", "topology.json", "iterations.csv", "staleness.csv", "mixing.csv")
 TINY = Scenario.load(clients=8, servers=4, until=0.6, set={"training.local_steps": 3, "evaluation.every_s": 0.2})
@@ -58,6 +59,7 @@ def test_schedule_files_are_the_same_with_training_on_and_off_and_for_every_exec
         ("serial", 1),
         ("threads", 1),
         ("threads", 3),
+        *([("processes", 2)] if can_fork() else []),
         ("batched", 1),
         ("batched", 3),
         ("auto", 2),
@@ -66,7 +68,8 @@ def test_schedule_files_are_the_same_with_training_on_and_off_and_for_every_exec
         assert files(result.folder, SCHEDULE) == expected
         assert result.summary["digests"]["schedule"] == plan.summary["digests"]["schedule"]
         models[executor, workers] = files(result.folder, ("metrics.csv", "model.safetensors"))
-    assert models["serial", 1] == models["threads", 1] == models["threads", 3]
+    alike = [found for (kind, _), found in models.items() if kind in ("serial", "threads", "processes")]
+    assert all(found == alike[0] for found in alike)
     assert models["batched", 1] == models["batched", 3] == models["auto", 2]
 
 

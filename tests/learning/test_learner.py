@@ -1,5 +1,6 @@
 """The learner: initial weights, evaluation and costs against straightforward computations."""
 
+import asyncio
 import math
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -8,12 +9,14 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 from asyncfeel.errors import InputError
 from asyncfeel.jobs import Job
 from asyncfeel.learning import models, partition
 from asyncfeel.learning.datasets import builtin, quadratics
 from asyncfeel.learning.datasets.values import Dataset
+from asyncfeel.learning.executors.batched import Batched
 from asyncfeel.learning.learner import build
 
 
@@ -104,6 +107,63 @@ def test_bits_of_the_papers_network_on_its_own_data(make):
     learner = make(models.resnet18, data)
     assert learner.model_bits == 357_566_784
     assert learner.flops_per_step == pytest.approx(2 * 3 * 10 * 555_422_720, rel=0.01)
+
+
+class ForPlainImages(nn.Module):
+    """A network whose code is only for images as torch lays them, as in many tutorials."""
+
+    def __init__(self, shape: tuple[int, ...], outputs: int, channels: int = 6) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(shape[2], channels, 3, padding=1)
+        self.second = nn.Conv2d(channels, 4, 3, padding=1)
+        self.last = nn.Linear(4 * shape[0] * shape[1] // 4, outputs)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = functional.max_pool2d(functional.relu(self.first(x)), 2)
+        return self.last(functional.relu(self.second(x)).view(len(x), -1))
+
+
+class Flat(nn.Module):
+    """A network that begins with a view of its images."""
+
+    def __init__(self, shape: tuple[int, ...], outputs: int) -> None:
+        super().__init__()
+        self.features = shape[0] * shape[1] * shape[2]
+        self.only = nn.Linear(self.features, outputs)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.only(x.view(-1, self.features))
+
+
+@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("model", [ForPlainImages, Flat])
+@pytest.mark.parametrize("colours", [True, False])
+def test_code_for_images_as_torch_lays_them_works(make, stop, photographs, model, colours, quick):
+    learner = make(model, photographs if colours else None, quick=quick)
+    start = learner.initial()
+    single = learner.trainer(stop).train(Job(0, 0, start, 4)).model
+    executor = Batched(learner, 1, stop)
+    stacked = asyncio.run(alone(executor, Job(0, 0, start, 4)))
+    executor.close()
+    assert learner.unstackable is None
+    assert torch.allclose(single, stacked, atol=1e-5)
+    assert not torch.allclose(single, start, atol=1e-3)
+    plain = model((8, 8, 3 if colours else 1), 4 if colours else 10)
+    plain.load_state_dict(learner.export(single))
+    assert learner.evaluate(single).test_loss == pytest.approx(loss_over_tests(plain, learner), rel=1e-4)
+
+
+async def alone(executor: Batched, job: Job) -> torch.Tensor:
+    """The model of one job."""
+    return (await executor.submit(job)).model
+
+
+@torch.no_grad()
+def loss_over_tests(module: nn.Module, learner) -> float:
+    """The loss of a module over the test samples."""
+    samples = learner._test
+    inputs, labels = samples.inputs(samples.raw).contiguous(), samples.labels
+    return float(functional.cross_entropy(module(inputs), labels))
 
 
 def test_an_exported_model_loads_into_a_plain_module(make):

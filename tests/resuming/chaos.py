@@ -15,8 +15,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from asyncfeel.learning.executors._helper import can_fork
+
 FILES = ("clients.csv", "iterations.csv", "staleness.csv", "mixing.csv", "metrics.csv", "servers.csv")
-EXECUTORS = ("batched", "threads", "serial")
+EXECUTORS = ("batched", "threads", "serial", *(["processes"] if can_fork() else []))
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["asyncfeel.resuming.command", "asyncfeel.learning.learner", "torch"])
 

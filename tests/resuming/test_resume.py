@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asyncfeel import InputError, Scenario, run
+from asyncfeel.learning.executors._helper import can_fork
 from asyncfeel.progress import Silent
 from asyncfeel.resuming.command import again, resume
 
+EXECUTORS = ["threads", "batched", *(["processes"] if can_fork() else [])]
 TABLES = ("clients.csv", "iterations.csv", "staleness.csv", "mixing.csv", "metrics.csv", "servers.csv")
 RARE = ("divergence.csv", "faults.csv")
 SYSTEMS = {
@@ -108,7 +110,7 @@ def test_what_depends_on_losses_or_instants_goes_on_too(tmp_path, whole, more):
     assert content(folder) == whole(str(more), wanted)
 
 
-@pytest.mark.parametrize("executor", ["threads", "batched"])
+@pytest.mark.parametrize("executor", EXECUTORS)
 def test_more_or_fewer_workers_make_no_difference(tmp_path, executor):
     wanted = scenario(executor=executor, model="cnn", workers=2)
     expected = run(wanted, tmp_path / "whole").folder
@@ -150,7 +152,7 @@ def test_killed_after_the_last_checkpoint(tmp_path, whole):
 
 
 @settings(max_examples=12)
-@given(st.floats(0.0, 0.6), st.sampled_from(["threads", "batched"]))
+@given(st.floats(0.0, 0.6), st.sampled_from(EXECUTORS))
 def test_stopped_at_any_real_moment(tmp_path_factory, after_s, executor):
     """The signal may come in the middle of a job, of an evaluation, or of a wait for results."""
     wanted = scenario(executor=executor, more={"evaluation.every_iterations": 1}, iterations=30)

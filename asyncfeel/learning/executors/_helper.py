@@ -29,6 +29,7 @@ Answer = tuple[float | None, tuple[float, float] | None]
 BYTES = 4
 DIE_WITH_PARENT = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
+LAST_STREAM = 2
 LOOK_S = 0.1
 """How often the one side looks whether the other one is still there and wants to go on."""
 
@@ -132,18 +133,25 @@ def _forked(learner: Learner, room: Room, pipe: Connection) -> int:
     if pid:
         return pid
     try:
-        _settle()
+        _settle(pipe)
         _serve(learner, room, pipe, Orphaned(parent))
     finally:
         os._exit(0)
 
 
-def _settle() -> None:
-    """Make this process one that only computes: it ends with its parent, and no signal is for it alone."""
+def _settle(pipe: Connection) -> None:
+    """Make this process one that only computes: it ends with its parent, and no signal is for it alone.
+
+    The parent's files are closed, so that none stays open, or locked, for longer than the parent lives.
+    """
     ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for file in map(int, os.listdir("/proc/self/fd")):
+        if file > LAST_STREAM and file != pipe.fileno():
+            with contextlib.suppress(OSError):
+                os.close(file)
     torch.set_num_threads(1)
 
 
