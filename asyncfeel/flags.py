@@ -44,7 +44,7 @@ def scenario(
     iterations: Annotated[int | None, option("Limit on the global iterations.")] = None,
     seed: Annotated[int | None, option("Names every random stream.")] = None,
     executor: Annotated[
-        str | None, option("How to train: auto, batched, threads, serial, ray (or stub: a plan).")
+        str | None, option("How to train: auto, batched, processes, threads, serial, ray (or stub: a plan).")
     ] = None,
     workers: Annotated[int | None, option("Jobs at once; 0: as many as there are cores.")] = None,
     device: Annotated[str | None, option("auto, cpu, cuda, cuda:N, cuda:all or mps.")] = None,
@@ -88,7 +88,7 @@ def reproduction(
         list[str] | None, option("A test accuracy, e.g. 0.4: when was it reached? A list, or repeated.", "--target")
     ] = None,
     data_dir: Annotated[str | None, option("Folder with cifar10.npz, or where CIFAR-10 is downloaded to.")] = None,
-    executor: Annotated[str | None, option("How to train: auto, batched, threads, serial or ray.")] = None,
+    executor: Annotated[str | None, option("How to train: auto, batched, processes, threads, serial or ray.")] = None,
     workers: Annotated[int | None, option("Jobs at once; 0: as many as there are cores.")] = None,
     device: Annotated[str | None, option("auto, cpu, cuda, cuda:N, cuda:all or mps.")] = None,
     set_: Annotated[

@@ -28,7 +28,7 @@ SECONDS = {"W1": 3.0, "W2": 5.0, "W3": 12.0}
 """How long the plain loop runs."""
 LAYOUTS_OF = {"W1": LAYOUTS[:1], "W2": LAYOUTS, "W3": LAYOUTS}
 """The layouts of weights that the plain loop tries; ratios are to its best, whatever it takes."""
-EXECUTORS = {"W1": ("auto", "threads"), "W2": ("auto", "batched"), "W3": ("auto",)}
+EXECUTORS = {"W1": ("auto", "threads"), "W2": ("auto", "threads", "batched"), "W3": ("auto",)}
 
 
 def plain(workload: str, threads: int, layout: str) -> float:

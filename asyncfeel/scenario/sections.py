@@ -148,7 +148,9 @@ class Checkpointing:
 class Execution:
     """How the real training is done; it changes no simulated number."""
 
-    executor: str = option("auto", "auto (the fastest here), batched, threads, serial, ray, or stub (no training)")
+    executor: str = option(
+        "auto", "auto (the fastest here), batched, processes, threads, serial, ray, or stub (no training)"
+    )
     workers: int = option(0, "jobs at once; 0: as many as there are cores", least=0, most=4096)
     device: str = option(
         "auto",
@@ -162,10 +164,11 @@ class Execution:
         None, "real seconds that one result may take; then it is tried again, and then the run ends", above=0
     )
     compile: bool = option(
-        False, "compile the model of each worker with torch.compile (threads and serial); takes a while at the start"
+        False, "compile the model of each worker with torch.compile (not batched); takes a while at the start"
     )
     quick: bool = option(
-        True, "on a CPU, convolutions by whichever way is the fastest (threads, serial, ray); false: only torch's own"
+        True,
+        "on a CPU, whichever way to a layer's values and gradients is the fastest (not batched); false: torch's own",
     )
 
 

@@ -33,6 +33,9 @@ T = TypeVar("T")
 class Threads:
     """An executor with a pool of worker threads; 0 workers means as many as the machine runs well."""
 
+    _spare = 0
+    """Threads beyond one for each worker."""
+
     def __init__(self, learner: Learner, workers: int, stop: threading.Event) -> None:
         if workers < 0:
             raise InputError(f"workers must be at least 0 (0 for as many as there are cores), not {workers}")
@@ -44,7 +47,7 @@ class Threads:
         self.workers = workers or usable(learner.device) * len(learner.devices)
         self.busy = Busy()
         self._prepare()
-        self._pool = Pool(self.workers, "asyncfeel")
+        self._pool = Pool(self.workers + self._spare, "asyncfeel")
 
     def _prepare(self) -> None:
         """What must be done before there are threads: nothing."""
