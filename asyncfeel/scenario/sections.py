@@ -168,7 +168,7 @@ class Execution:
     )
     quick: bool = option(
         True,
-        "on a CPU, whichever way to a layer's values and gradients is the fastest (not batched); false: torch's own",
+        "on a CPU, the fastest way to values and gradients of layers (not batched); false: torch's own",
     )
 
 
