@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 from asyncfeel.learning.stacked.layers import Linear
 
+aten = torch.ops.aten
+
 
 class Chain:
     """Dense layers with rectifiers between them, under the cross-entropy of their outputs."""
@@ -30,7 +32,7 @@ class Chain:
         self._rate, self._keep = rate, 1.0 - shrink
         self._weights = [layer.weight.detach() for layer in self._layers]
         self._turned = [weight.transpose(1, 2) for weight in self._weights]
-        self._biases = [None if layer.bias is None else layer.bias.detach() for layer in self._layers]
+        self._biases = [None if layer.bias is None else layer.bias.detach().unsqueeze(1) for layer in self._layers]
         self._batch = 0
 
     def step(self, inputs: Tensor, labels: Tensor) -> None:
@@ -47,6 +49,9 @@ class Chain:
         widths = [weight.shape[1] for weight in self._weights]
         self._outputs = [torch.empty(self._models, batch, width, device=device) for width in widths]
         self._errors = [torch.empty_like(output) for output in self._outputs[:-1]]
+        self._sums = [torch.empty(self._models, 1, width, device=device) for width in widths]
+        self._minus = torch.full((self._models, batch, 1), -1.0, device=device)
+        self._scale = self._rate / batch if isinstance(self._rate, float) else 1.0
 
     def _forward(self, x: Tensor) -> list[Tensor]:
         """The inputs and the outputs of every layer."""
@@ -57,16 +62,15 @@ class Chain:
             if bias is None:
                 torch.bmm(reached[-1], turned, out=out)
             else:
-                torch.baddbmm(bias.unsqueeze(1), reached[-1], turned, out=out)
+                torch.baddbmm(bias, reached[-1], turned, out=out)
             reached.append(out.relu_() if rectified else out)
         return reached
 
     def _error(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """The gradient of the mean loss by the outputs, times the learning rate."""
+        """The gradient of the summed loss by the outputs; times the rate and the mean, where models differ in them."""
         error = torch.softmax(logits, dim=2)
-        places = labels.view(self._models, self._batch, 1)
-        error.scatter_add_(2, places, torch.full_like(places, -1.0, dtype=error.dtype))
-        return error.mul_(self._rate / self._batch)
+        error.scatter_add_(2, labels.view(self._models, self._batch, 1), self._minus)
+        return error if isinstance(self._rate, float) else error.mul_(self._rate / self._batch)
 
     def _backward(self, reached: list[Tensor], error: Tensor) -> None:
         """From the last layer to the first: hand the error down, then change the weights."""
@@ -75,11 +79,12 @@ class Chain:
             if place:
                 below = torch.bmm(error, self._weights[place], out=self._errors[place - 1])
                 if self._rectified[place - 1]:
-                    below.mul_(reached[place] > 0)
-            self._weights[place].baddbmm_(error.transpose(1, 2), reached[place], beta=self._keep, alpha=-1)
+                    aten.threshold_backward.grad_input(below, reached[place], 0, grad_input=below)
+            self._weights[place].baddbmm_(error.transpose(1, 2), reached[place], beta=self._keep, alpha=-self._scale)
             bias = self._biases[place]
             if bias is not None:
-                (bias if self._keep == 1.0 else bias.mul_(self._keep)).sub_(error.sum(dim=1))
+                sums = torch.sum(error, 1, keepdim=True, out=self._sums[place])
+                (bias if self._keep == 1.0 else bias.mul_(self._keep)).sub_(sums, alpha=self._scale)
             if below is not None:
                 error = below
 
