@@ -7,6 +7,7 @@ same batches in the same order whoever trains it, and whatever is trained beside
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -51,7 +52,12 @@ class Feed:
         own = [self.partition.rows(job.client) for job in jobs]
         rngs = [stream(self.seed, "batches", job.client, job.number) for job in jobs]
         drawn = batches.draw_each(rngs, list(map(len, own)), [job.steps for job in jobs], self.training.batch)
-        return [torch.from_numpy(mine[places]) for mine, places in zip(own, drawn, strict=True)]
+        if len({places.shape[1] for places in drawn}) != 1:
+            return [torch.from_numpy(mine[places]) for mine, places in zip(own, drawn, strict=True)]
+        firsts = np.concatenate(
+            [places + self.partition.first(job.client) for job, places in zip(jobs, drawn, strict=True)]
+        )
+        return list(torch.split(torch.from_numpy(self.partition.order[firsts]), [job.steps for job in jobs]))
 
     def moves(self, job: Job) -> Tensor | None:
         """The flips and shifts of the job's images, (steps, batch, 3), on the CPU; nothing without augmentation."""

@@ -7,6 +7,7 @@ its batch normalisation evaluates as noise.
 """
 
 import math
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn
@@ -61,6 +62,10 @@ class FlatModule:
             for piece, entry in zip(torch.split(vector, sizes), self.entries, strict=True)
         ]
 
+    def joined(self, pieces: Iterable[Tensor]) -> Tensor:
+        """The vector of these parameters and buffers, a new one: the reverse of `views`."""
+        return torch.cat([piece.reshape(-1) if self._plain else _line(piece) for piece in pieces])
+
 
 def _shaped(piece: Tensor, shape: torch.Size) -> Tensor:
     """A piece of a vector in a shape; weights of convolutions over images lie channels last.
@@ -72,6 +77,11 @@ def _shaped(piece: Tensor, shape: torch.Size) -> Tensor:
         return piece.view(shape)
     out, into, height, width = shape
     return piece.view(out, height, width, into).permute(0, 3, 1, 2)
+
+
+def _line(piece: Tensor) -> Tensor:
+    """The piece of a vector that has this shape."""
+    return (piece if piece.ndim != IMAGES else piece.permute(0, 2, 3, 1)).reshape(-1)
 
 
 def _refuse_randomness(module: nn.Module) -> None:

@@ -56,6 +56,10 @@ class Partition:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def first(self, client: int) -> int:
+        """Where the samples of a client, or of all clients, begin in the order."""
+        return 0 if client == EVERYONE else int(self.offsets[client])
+
     def rows(self, client: int) -> Array:
         """The samples of a client, or of all clients, one after the other, for EVERYONE."""
         return self.order if client == EVERYONE else self[client]

@@ -37,8 +37,7 @@ class Stack:
         """The template must have no `reason` against it; `plain` says how its weights lie in a vector."""
         original = FlatModule(copy.deepcopy(template), device, plain)
         self._shapes = [entry.shape for entry in original.entries]
-        self._size = len(original.vector)
-        self._views = original.views
+        self._views, self._joined = original.views, original.joined
         self._trained = len(original.parameters)
         self.module, self._slots = stacked(original)
         self.module.train()
@@ -95,10 +94,7 @@ class Stack:
 
     def read(self, place: int) -> Tensor:
         """The model in a place, as a new vector."""
-        vector = torch.empty(self._size, device=self._device)
-        for value, piece in zip(self._values, self._views(vector), strict=True):
-            piece.copy_(value[place])
-        return vector
+        return self._joined([value[place] for value in self._values])
 
     def swap(self, one: int, other: int) -> None:
         """Exchange the models of two places."""
