@@ -65,7 +65,8 @@ def _read(file: Any) -> list[str]:
 def _row(code: int, output: list[str], errors: list[str]) -> dict[str, Any]:
     lines = [line for line in output if line.startswith('{"peer"')]
     if code or not lines:
-        raise Failed(f"ended with {code}: {' '.join(errors[-1:])}")
+        told = [line for line in errors if "Error" in line] or errors  # launchers end with a frame around the error
+        raise Failed(f"ended with {code}: {' '.join(told[-1:]).strip()}")
     row: dict[str, Any] = json.loads(lines[-1])
     return row
 
