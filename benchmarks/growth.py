@@ -26,7 +26,7 @@ VARIED = {
     "iterations": (60, 120, 240, 480),
 }
 LABELS = {"clients": "clients", "servers": "servers", "hidden": "hidden units", "iterations": "iterations"}
-COLOURS = {"batched": "#0072b2", "processes": "#009e73", "threads": "#d55e00"}
+COLOURS = {"batched": "#0072b2", "threads": "#d55e00"}
 
 
 def run(executor: str, clients: int, servers: int, hidden: int, iterations: int) -> dict[str, float]:

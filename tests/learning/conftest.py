@@ -1,5 +1,6 @@
 """Small learning tasks that the tests share."""
 
+import asyncio
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from asyncfeel.jobs import Job, Update
 from asyncfeel.learning import models, partition
 from asyncfeel.learning.datasets import builtin
 from asyncfeel.learning.datasets.values import Dataset
@@ -48,3 +50,19 @@ def make() -> Callable[..., Learner]:
         return Learner(data, parts, model, training, seed, torch.device("cpu"), sample, **more)
 
     return learner
+
+
+@pytest.fixture
+def results() -> Callable[..., list[Update]]:
+    """What jobs come to in an executor, which is closed then."""
+
+    async def everything(executor: Any, jobs: list[Job]) -> list[Update]:
+        return await asyncio.gather(*[executor.submit(job) for job in jobs])
+
+    def found(executor: Any, jobs: list[Job]) -> list[Update]:
+        try:
+            return asyncio.run(everything(executor, jobs))
+        finally:
+            executor.close()
+
+    return found

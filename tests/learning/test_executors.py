@@ -16,19 +16,9 @@ from asyncfeel.learning.executors.stub import Stub
 from asyncfeel.learning.executors.threads import Threads, usable
 
 
-def results(executor, jobs) -> list[Update]:
-    async def everything() -> list[Update]:
-        return await asyncio.gather(*[executor.submit(job) for job in jobs])
-
-    try:
-        return asyncio.run(everything())
-    finally:
-        executor.close()
-
-
 @pytest.mark.parametrize("workers", [1, 2, 3])
 @pytest.mark.parametrize("model", [models.mlp, models.cnn], ids=["mlp", "cnn"])
-def test_threads_give_the_bits_of_serial(make, stop, model, workers: int):
+def test_threads_give_the_bits_of_serial(make, stop, model, workers: int, results):
     learner = make(model, momentum=0.5)
     start = learner.initial()
     jobs = [Job(i % 10, i // 10, start * (1 + i / 20), 2 + i % 5, measure_loss=i % 2 == 0) for i in range(15)]
@@ -87,7 +77,7 @@ def test_a_job_begins_when_it_is_submitted_not_when_it_is_awaited(make, stop):
     executor.close()
 
 
-def test_errors_of_a_worker_reach_whoever_awaits(make, stop):
+def test_errors_of_a_worker_reach_whoever_awaits(make, stop, results):
     learner = make()
     stop.set()
     for executor in (Serial(learner, 1, stop), Threads(learner, 2, stop)):

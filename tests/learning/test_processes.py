@@ -17,7 +17,7 @@ import torch
 from asyncfeel import Scenario, run
 from asyncfeel.errors import InputError, Interrupted
 from asyncfeel.folding import start as begin
-from asyncfeel.jobs import Broadcast, Job, Update
+from asyncfeel.jobs import Broadcast, Job
 from asyncfeel.learning import models
 from asyncfeel.learning.executors._helper import can_fork
 from asyncfeel.learning.executors.processes import Processes
@@ -43,19 +43,9 @@ def none_left() -> Iterator[None]:
     assert children() <= before
 
 
-def results(executor, jobs) -> list[Update]:
-    async def everything() -> list[Update]:
-        return await asyncio.gather(*[executor.submit(job) for job in jobs])
-
-    try:
-        return asyncio.run(everything())
-    finally:
-        executor.close()
-
-
 @pytest.mark.parametrize("workers", [1, 2, 3])
 @pytest.mark.parametrize("model", [models.mlp, models.cnn], ids=["mlp", "cnn"])
-def test_they_give_the_bits_of_serial(make, stop, model, workers):
+def test_they_give_the_bits_of_serial(make, stop, model, workers, results):
     learner = make(model, momentum=0.5)
     start = learner.initial()
     options = [{}, {"measure_loss": True}, {"probe": True}, {"proximal": 0.2, "rate": 0.5}]
@@ -86,7 +76,7 @@ def test_a_broadcast_adds_up_to_the_same_bits(make, stop):
     assert torch.equal(*changes)
 
 
-def test_they_compute_after_this_process_has_used_all_its_threads(make, stop):
+def test_they_compute_after_this_process_has_used_all_its_threads(make, stop, results):
     """Threads of an operation do not survive a fork: a helper that waited for them would wait for ever."""
     torch.set_num_threads(2)
     big = torch.randn(600, 600)
@@ -135,7 +125,7 @@ def test_errors_of_a_job_come_back_and_the_next_job_goes_on(make, stop, monkeypa
 
 
 @pytest.mark.parametrize("begun", [False, True])
-def test_a_lost_process_changes_no_bit(make, stop, begun):
+def test_a_lost_process_changes_no_bit(make, stop, begun, results):
     learner = make(models.cnn)
     start = learner.initial()
     jobs = [Job(client, 0, start, 400 if begun else 2) for client in range(6)]

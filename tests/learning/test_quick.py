@@ -15,7 +15,7 @@ from asyncfeel.jobs import Job
 from asyncfeel.learning.executors.serial import Serial
 from asyncfeel.learning.executors.threads import Threads
 from asyncfeel.learning.intraop import one_thread
-from asyncfeel.learning.quick import columns, quicken, winograd
+from asyncfeel.learning.quick import columns, processor, quicken, winograd
 
 SEEN = (10, 3, 8, 8)
 
@@ -42,6 +42,12 @@ def derived(function: Callable[..., Tensor], *tensors: Tensor) -> list[Tensor]:
     result = function(*leaves)
     weights = torch.linspace(-1, 1, result.numel(), dtype=result.dtype).view(result.shape)
     return [result.detach(), *torch.autograd.grad(result, leaves, weights)]
+
+
+@pytest.fixture(autouse=True)
+def usual(monkeypatch) -> None:
+    """A processor on which no way is ruled out, whatever this one is."""
+    monkeypatch.setattr(processor, "favours_direct", lambda: False)
 
 
 @pytest.fixture(autouse=True)
@@ -96,6 +102,20 @@ def test_winograd_rounds_little_more_than_ten_times_as_much_as_a_direct_sum(chan
 )
 def test_winograd_is_not_used_for_odd_sizes_few_channels_or_few_pixels(images, out):
     assert not winograd.pays(images, out)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ({"cpu_name": "AMD EPYC", "avx512_f": True, "avx_vnni": True}, True),
+        ({"cpu_name": "AMD EPYC", "avx512_f": True, "avx_vnni": False}, False),
+        ({"cpu_name": "Intel(R) Xeon(R)", "avx512_f": True, "avx_vnni": True}, False),
+        ({}, False),
+    ],
+)
+def test_winograd_is_not_used_where_direct_sums_are_wider(monkeypatch, found, expected):
+    monkeypatch.setattr(processor, "favours_direct", lambda: processor._favours_direct(found))
+    assert winograd.pays((10, 192, 8, 8), 192) is not expected
 
 
 @pytest.mark.parametrize("kernel", [1, 3, (2, 5)])

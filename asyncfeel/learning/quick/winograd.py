@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from asyncfeel.learning.quick import sides
+from asyncfeel.learning.quick import processor, sides
 
 TILE = 4
 """Pixels of the output along the side of a tile."""
@@ -58,7 +58,7 @@ def pays(images: Shape, out: int) -> bool:
     there must be many pixels. The numbers fit times measured on one core, with a margin.
     """
     number, into, height, width = images
-    if height % TILE or width % TILE:
+    if height % TILE or width % TILE or processor.favours_direct():
         return False
     return 46 / into + 46 / out + 240 / max(1, number * height * width) < 1
 
