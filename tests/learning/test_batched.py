@@ -449,10 +449,10 @@ def test_auto_measures_for_long_runs(make, stop, monkeypatch):
     assert torch.allclose(found.model, learner.trainer(stop).train(job).model, atol=1e-5)
 
 
-def test_auto_takes_threads_where_a_step_takes_long(make, stop, monkeypatch):
+def test_auto_does_not_stack_where_a_step_takes_long(make, stop, monkeypatch):
     monkeypatch.setattr(auto, "LONG_S", 0.0)
     executor = Auto(make(models.mlp), 2, stop, 30, 1e9)
-    assert (executor.kind, executor.why) == ("threads", "a step takes so long that calls do not matter")
+    assert (executor.kind, executor.why) == (ALONE, "a step takes so long that calls do not matter")
     executor.close()
 
 

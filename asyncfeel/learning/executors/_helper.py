@@ -30,6 +30,11 @@ BYTES = 4
 DIE_WITH_PARENT = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
 LAST_STREAM = 2
+MEMORY = ((-3, 1 << 25), (-1, 2**31 - 1), (-2, 1 << 26))
+"""For glibc's mallopt(3): tensors up to 32 MB from the heap, nothing of it given back, and more of it 64 MB at a time.
+
+Every step frees its activations. Given back to the system, they are pages that it clears again for the next step.
+"""
 LOOK_S = 0.1
 """How often the one side looks whether the other one is still there and wants to go on."""
 
@@ -144,7 +149,11 @@ def _settle(pipe: Connection) -> None:
 
     The parent's files are closed, so that none stays open, or locked, for longer than the parent lives.
     """
-    ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
+    system = ctypes.CDLL(None)
+    system.prctl(DIE_WITH_PARENT, signal.SIGKILL)
+    if hasattr(system, "mallopt"):
+        for option, value in MEMORY:
+            system.mallopt(option, value)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

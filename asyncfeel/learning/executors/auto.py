@@ -82,11 +82,16 @@ def choose(learner: Learner, workers: int, stop: threading.Event, crowd: int, ex
     if crowd < 2:
         return "threads", "one job at a time leaves nothing to stack"
     if work > HEAVY_FLOPS and learner.device.type == "cpu":
-        return "threads", f"by rule: a step has {work:.2g} FLOPs, so that calls do not matter"
+        return _alone(learner), f"by rule: a step has {work:.2g} FLOPs, so that calls do not matter"
     expected_s = expected_steps * (CALLS_S + work / FLOPS)
     if expected_s < SHORT_S:
         return _by_rule(learner)
     return _measured(learner, workers, stop, crowd, min(MOST_S, SHARE * expected_s))
+
+
+def _alone(learner: Learner) -> str:
+    """The better kind of those that train jobs one by one."""
+    return "threads" if unavailable(learner) else "processes"
 
 
 def _candidates(learner: Learner) -> list[str]:
@@ -122,7 +127,7 @@ def _measured(learner: Learner, workers: int, stop: threading.Event, crowd: int,
             wanted = min(crowd, len(learner.feed.partition), PLACES * workers)
             jobs = _affordable(trials["threads"], wanted, budget_s)
             if trials["threads"].step_s > LONG_S and learner.device.type == "cpu":
-                return "threads", "a step takes so long that calls do not matter"
+                return _alone(learner), "a step takes so long that calls do not matter"
             for steps in (1, 2, 4, 8, 16):
                 if time.perf_counter() + 2 * steps * sum(trial.step_s for trial in trials.values()) > ends:
                     break
