@@ -83,6 +83,8 @@ def choose(learner: Learner, workers: int, stop: threading.Event, crowd: int, ex
         return "threads", "one job at a time leaves nothing to stack"
     if work > HEAVY_FLOPS and learner.device.type == "cpu":
         return _alone(learner), f"by rule: a step has {work:.2g} FLOPs, so that calls do not matter"
+    if _candidates(learner) == ["threads"]:
+        return "threads", f"the model cannot be stacked: {learner.unstackable}"
     expected_s = expected_steps * (CALLS_S + work / FLOPS)
     if expected_s < SHORT_S:
         return _by_rule(learner)
@@ -116,8 +118,6 @@ def _measured(learner: Learner, workers: int, stop: threading.Event, crowd: int,
     """The fastest kind on jobs of the run's own, tried in turns until the time is up."""
     ends = time.perf_counter() + budget_s
     kinds = _candidates(learner)
-    if len(kinds) == 1:
-        return _by_rule(learner)
     first = sorted(kinds, key="processes".__ne__)  # a process is made from one without threads
     made = {kind: Trial(KINDS[kind](learner, workers, stop), learner.initial()) for kind in first}
     trials = {kind: made[kind] for kind in kinds}

@@ -238,6 +238,7 @@ class Automatic:
     def __init__(self, layer: nn.Module) -> None:
         self.parameters = [parameter for parameter in layer.parameters() if parameter.requires_grad]
         self._layer = layer
+        self._changes = bool(getattr(layer, "inplace", False))
         self._y = torch.empty(0)
         self._found: list[Tensor] = []
 
@@ -245,7 +246,7 @@ class Automatic:
         """What the layer itself gives."""
         with torch.enable_grad():
             self._x = x.detach().requires_grad_(x.is_floating_point())
-            self._y = self._layer(self._x)
+            self._y = self._layer(self._x.clone() if self._changes else self._x)
         result: Tensor = self._y.detach()
         return result
 
