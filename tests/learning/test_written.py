@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from asyncfeel.jobs import Job
 from asyncfeel.learning.flat import FlatModule
-from asyncfeel.learning.quick import quicken
+from asyncfeel.learning.quick import processor, quicken, winograd
 from asyncfeel.learning.written import Chain, chain, unrolled
 
 SEEN = (6, 3, 8, 8)
@@ -140,6 +140,22 @@ def test_a_step_goes_against_the_gradients(name):
     moved = [(old - new) / rate for old, new in zip(before, model.parameters, strict=True)]
     for mine, truth in zip(moved, automatic(network, inputs, LABELS), strict=True):
         assert torch.allclose(mine.double(), truth, rtol=1e-3, atol=1e-4)
+
+
+def test_winograds_method_has_its_place_in_a_chain(monkeypatch):
+    monkeypatch.setattr(processor, "favours_direct", lambda: False)
+    taken = []
+    convolve = winograd.convolve
+    monkeypatch.setattr(winograd, "convolve", lambda *given: (taken.append(given), convolve(*given))[1])
+    layers = [nn.Conv2d(3, 192, 1), nn.Conv2d(192, 192, 3, padding=1), nn.ReLU(), nn.AvgPool2d(8)]
+    network = nn.Sequential(*layers, nn.Flatten(), nn.Linear(192, 4))
+    _, found = written(network)
+    assert found is not None
+    inputs, labels = torch.randn(10, 3, 8, 8), torch.arange(10) % 4
+    mine, exact = found.gradients(inputs, labels), automatic(network, inputs, labels)
+    assert taken
+    for one, truth in zip(mine, exact, strict=True):
+        assert float((one - truth).norm()) <= 1e-4 * float(truth.norm())
 
 
 @settings(deadline=None, max_examples=40)
