@@ -89,9 +89,10 @@ class Evaluator:
         self._last: tuple[int, float] | None = None
 
     def start(self, federation: Federation) -> None:
-        """Test the initial model."""
+        """Test the initial model, and report it if that is ready: a run may be stopped before its first iteration."""
         self._test(federation, 0.0)
         self._next = 1
+        self._drain(PENDING)
 
     def changing(self, federation: Federation) -> None:
         """Test the model that is about to change at every grid second that it lived through."""

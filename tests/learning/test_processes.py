@@ -1,6 +1,7 @@
 """Processes: the bits of threads, whatever is asked for, and none that is left behind."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -31,7 +32,8 @@ def children() -> set[int]:
     tasks = f"/proc/{os.getpid()}/task"
     found: set[int] = set()
     for task in os.listdir(tasks):
-        with open(f"{tasks}/{task}/children") as file:
+        gone = contextlib.suppress(FileNotFoundError, ProcessLookupError)  # threads may end meanwhile
+        with gone, open(f"{tasks}/{task}/children") as file:
             found |= set(map(int, file.read().split()))
     return found
 

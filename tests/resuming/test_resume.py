@@ -1,5 +1,6 @@
 """A run that was stopped and goes on leaves what a run leaves that never stopped, to the byte."""
 
+import itertools
 import json
 import shutil
 import threading
@@ -171,6 +172,34 @@ def test_stopped_at_any_real_moment(tmp_path_factory, after_s, executor):
 
 
 EXPECTED = {}
+
+
+class Patient(threading.Event):
+    """An event that happens when it has been asked for so many times."""
+
+    def __init__(self, times):
+        super().__init__()
+        self.left = times
+
+    def is_set(self):
+        self.left -= 1
+        if self.left < 0:
+            self.set()
+        return super().is_set()
+
+
+@pytest.mark.parametrize("grid", [{"evaluation.every_s": 0.05}, {"evaluation.every_iterations": 1}], ids="".join)
+def test_stopped_wherever_it_asks_whether_to_stop(tmp_path, whole, grid):
+    """Also before the first iteration, with the initial model tested."""
+    wanted = scenario(more=grid, iterations=4)
+    expected = whole(str(grid), wanted)
+    for times in itertools.count(0, 7):
+        folder = tmp_path / str(times)
+        if run(wanted, folder, stop=Patient(times)).summary["status"] == "finished":
+            break
+        resume(folder)
+        assert content(folder) == expected
+    assert times > 20
 
 
 def test_rows_after_the_checkpoint_are_cut_off(tmp_path, whole):
