@@ -110,14 +110,15 @@ def test_a_client_whose_loss_is_no_number_has_diverged():
     assert watch().beyond(11.0, None) == 11.0
 
 
+class Measured:
+    iteration = 5
+
+    def __init__(self, loss):
+        self.train_loss = loss
+
+
 @pytest.mark.parametrize(("losses", "stops"), [([2.0, float("nan")], True), ([2.0, 19.0], False), ([2.0, 21.0], True)])
 def test_a_global_loss_that_explodes_stops_the_run(losses, stops):
-    class Measured:
-        iteration = 5
-
-        def __init__(self, loss):
-            self.train_loss = loss
-
     seen = []
     report = Divergence(abs, "stop", 10.0, 0.1).watching(lambda one, distances: seen.append(one.train_loss))
     report(Measured(losses[0]), ())
@@ -127,3 +128,11 @@ def test_a_global_loss_that_explodes_stops_the_run(losses, stops):
     else:
         report(Measured(losses[1]), ())
     assert len(seen) == 2
+
+
+def test_a_limit_below_one_is_for_changes_and_not_for_the_loss_at_the_start():
+    report = Divergence(abs, "stop", 1e-9, 0.1).watching(lambda one, distances: None)
+    report(Measured(2.3), ())
+    report(Measured(2.2), ())
+    with pytest.raises(Diverged, match=r"training loss is 2\.4"):
+        report(Measured(2.4), ())

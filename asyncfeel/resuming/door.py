@@ -239,7 +239,9 @@ class Test:
         return not self._door.replaying and self._begun().done()
 
     def result(self) -> Metrics:
-        """The result, waited for if need be."""
+        """The result, waited for if need be; in a replay, nobody knew it when the earlier life was interrupted."""
+        if self._door.replaying:
+            raise Interrupted("the run was interrupted before this evaluation ended")
         return self._begun().result()
 
     def _begun(self) -> Tester:

@@ -2,7 +2,8 @@
 
 A result has diverged when the norm of its change, ||w_i - s||, is not finite or above a limit, or when the loss
 that its client reported is not finite. The global model has, when its training loss is not finite or has grown
-beyond the limit times its first value (or times 1, if that was less).
+beyond the limit times its first value (or times 1, if that was less; and a limit below 1 counts as 1 here, or the
+first value would be beyond it).
 """
 
 import math
@@ -98,7 +99,7 @@ class Divergence:
             report(measurement, distances)
             loss = measurement.train_loss
             if self._most_loss is None:
-                self._most_loss = self._limit * max(1.0, loss)
+                self._most_loss = max(1.0, self._limit) * max(1.0, loss)
             if self._policy == "stop" and not (math.isfinite(loss) and loss <= self._most_loss):
                 raise Diverged(
                     f"training diverged: the global model's training loss is {loss:.3g} after {measurement.iteration} "

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asyncfeel import InputError, Scenario, run
+from asyncfeel.errors import Interrupted
 from asyncfeel.learning.executors._helper import can_fork
+from asyncfeel.learning.learner import Learner
 from asyncfeel.progress import Silent
 from asyncfeel.resuming.command import again, resume
 
@@ -192,7 +194,7 @@ class Patient(threading.Event):
 def test_stopped_wherever_it_asks_whether_to_stop(tmp_path, whole, grid):
     """Also before the first iteration, with the initial model tested."""
     wanted = scenario(more=grid, iterations=4)
-    expected = whole(str(grid), wanted)
+    expected = whole(f"short, {grid}", wanted)
     for times in itertools.count(0, 7):
         folder = tmp_path / str(times)
         if run(wanted, folder, stop=Patient(times)).summary["status"] == "finished":
@@ -200,6 +202,28 @@ def test_stopped_wherever_it_asks_whether_to_stop(tmp_path, whole, grid):
         resume(folder)
         assert content(folder) == expected
     assert times > 20
+
+
+def test_stopped_while_it_waits_for_one_evaluation_of_several(tmp_path, whole, monkeypatch):
+    """The event in which it waited is complete, and has left more evaluations behind than may be under way."""
+    keys = {"executor": "threads", "workers": 4, "iterations": 14}
+    wanted = scenario(more={"evaluation.every_iterations": 1}, **keys)
+    stop, asked, real = threading.Event(), itertools.count(), Learner.evaluate
+
+    def evaluate(learner, flat, asked_to_stop=None):
+        number = next(asked)
+        if number < 5:
+            return real(learner, flat)
+        if number == 7:
+            stop.set()
+        stop.wait()
+        raise Interrupted("the evaluation was interrupted")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Learner, "evaluate", evaluate)
+        assert run(wanted, tmp_path / "run", stop=stop).summary["iterations"] == 7
+    resume(tmp_path / "run")
+    assert content(tmp_path / "run") == whole(f"threads, {keys}", wanted)
 
 
 def test_rows_after_the_checkpoint_are_cut_off(tmp_path, whole):
