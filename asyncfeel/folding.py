@@ -6,7 +6,7 @@ whatever the order in which workers finish.
 """
 
 import threading
-from collections.abc import Awaitable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import Any, Protocol
 
 from asyncfeel.jobs import Broadcast, Executor, Gathered, Model, Update
@@ -15,8 +15,13 @@ from asyncfeel.jobs import Broadcast, Executor, Gathered, Model, Update
 class Folding:
     """The growing sum of one broadcast; workers hand it their results from any thread."""
 
-    def __init__(self, work: Broadcast) -> None:
+    def __init__(self, work: Broadcast, own: Callable[[Update], Update] | None = None) -> None:
+        """With `own` results are changed where they lie, instead of being copied again and again.
+
+        It makes a result this sum's own where it must last for longer than the call that hands it in.
+        """
         self._work = work
+        self._own = own
         self._factors = work.factors()
         self._lock = threading.Lock()
         self._early: dict[int, Update] = {}
@@ -29,13 +34,19 @@ class Folding:
     def take(self, place: int, update: Update) -> None:
         """Take the result of the client at this place of the broadcast."""
         with self._lock:
+            if self._own and (self._work.keep or self._change is None or place != self._next):
+                update = self._own(update)
             self._early[place] = update
             while self._next in self._early:
                 self._add(self._early.pop(self._next))
                 self._next += 1
 
     def _add(self, update: Update) -> None:
-        step = update.model - self._work.model
+        if self._own and not self._work.keep:
+            step = update.model
+            step -= self._work.model
+        else:
+            step = update.model - self._work.model
         norm = self._work.beyond(step, update.loss) if self._work.beyond else None
         if norm is not None:
             self._diverged.append((self._next, norm))

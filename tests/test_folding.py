@@ -67,6 +67,22 @@ def test_only_results_that_came_too_early_are_held():
     assert held() == 1
 
 
+@given(st.lists(st.floats(0.01, 1), min_size=1, max_size=9), st.booleans(), st.randoms(use_true_random=False))
+def test_results_in_memory_that_is_used_again_add_up_to_the_same(factors, keep, rng: random.Random):
+    work, room = broadcast(len(factors), factors, keep=keep), np.zeros(3)
+    taken, order = Folding(work, lambda update: Update(update.model.copy())), list(range(len(factors)))
+    rng.shuffle(order)
+    for place in order:
+        room[:] = result(place)
+        taken.take(place, Update(room))
+        room[:] = np.nan
+    gathered = taken.gathered()
+    wanted = aggregation.change(work.model, map(result, range(len(factors))), factors)
+    assert gathered.change.tolist() == wanted.tolist()
+    kept = [update.model[0] for update in gathered.updates]
+    assert kept == [result(place)[0] for place in range(len(factors))] * keep
+
+
 def test_results_are_kept_if_they_are_wanted_one_by_one():
     taken = Folding(broadcast(2, keep=True))
     for place in (1, 0):

@@ -41,9 +41,9 @@ class FlatModule:
         for counter, start in self._counters:
             counter.copy_(start)
 
-    def read(self) -> Tensor:
-        """The model as a new vector."""
-        return self.vector.clone()
+    def read(self, room: Tensor | None = None) -> Tensor:
+        """The model as a new vector, or in the room that is given for it."""
+        return self.vector.clone() if room is None else room.copy_(self.vector)
 
     def named(self, vector: Tensor) -> dict[str, Tensor]:
         """The vector's pieces under the names of the module's state_dict, as tensors of their own."""

@@ -50,16 +50,16 @@ class Trainer:
         self._written = written
         self._values = [parameter.detach() for parameter in model.parameters]
 
-    def train(self, job: Job) -> Update:
-        """The client's model after the job's steps, and what else the job asks for."""
+    def train(self, job: Job, room: Tensor | None = None) -> Update:
+        """The client's model after the job's steps, in the room given for it, and what else the job asks for."""
         loss = self.measure(job) if job.measure_loss else None
         self._model.load(job.model)
         if not job.probe:
             self._descend(job)
-            return Update(self._model.read(), loss)
+            return Update(self._model.read(room), loss)
         loss_sent, gradient_sent = self._explore(job)
         self._descend(job)
-        model = self._model.read()
+        model = self._model.read(room)
         loss_done, gradient_done = self._explore(job)
         return Update(model, loss, Probe(loss_sent, loss_done, gradient_sent, gradient_done))
 

@@ -111,10 +111,10 @@ def test_errors_of_a_job_come_back_and_the_next_job_goes_on(make, stop, monkeypa
 
     train = Trainer.train
 
-    def failing(self, job):
+    def failing(self, job, *room):
         if job.client == 7:
             raise error
-        return train(self, job)
+        return train(self, job, *room)
 
     monkeypatch.setattr(Trainer, "train", failing)
     executor = Processes(make(), 1, stop)

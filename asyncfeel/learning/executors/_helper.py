@@ -81,7 +81,10 @@ class Helper:
         theirs.close()
 
     def train(self, job: Job, stop: threading.Event) -> Update:
-        """The job's result; once `stop` is set, the process ends, whatever it does."""
+        """The job's result, which lies in the room until the next one; see `owned`.
+
+        Once `stop` is set, the process ends, whatever it does.
+        """
         if self._holds is not job.model:
             self._room.sent.copy_(job.model)
             self._holds = job.model
@@ -90,8 +93,8 @@ class Helper:
             raise found
         loss, losses = found
         room = self._room
-        probe = losses and Probe(losses[0], losses[1], room.gradient_sent.clone(), room.gradient_done.clone())
-        return Update(room.done.clone(), loss, probe)
+        probe = losses and Probe(losses[0], losses[1], room.gradient_sent, room.gradient_done)
+        return Update(room.done, loss, probe)
 
     def _asked(self, job: Job, stop: threading.Event) -> Answer | BaseException:
         try:
@@ -121,6 +124,16 @@ class Helper:
             os.kill(self._pid, signal.SIGKILL)
             self._reap(0)
         self._pipe.close()
+
+
+def owned(update: Update) -> Update:
+    """A result of a helper with memory of its own."""
+    probe = update.probe and replace(
+        update.probe,
+        gradient_sent=update.probe.gradient_sent.clone(),
+        gradient_done=update.probe.gradient_done.clone(),
+    )
+    return Update(update.model.clone(), update.loss, probe)
 
 
 def _forked(learner: Learner, room: Room, pipe: Connection) -> int:
@@ -168,8 +181,7 @@ def _serve(learner: Learner, room: Room, pipe: Connection, orphaned: Orphaned) -
     trainer = learner.trainer(orphaned)
     for job in _jobs(orphaned, pipe):
         try:
-            update = trainer.train(replace(job, model=room.sent))
-            room.done.copy_(update.model)
+            update = trainer.train(replace(job, model=room.sent), room.done)
             pipe.send((update.loss, update.probe and _left(room, update.probe)))
         except BaseException as error:
             pipe.send(_portable(error))

@@ -7,18 +7,20 @@ thread here, which sends it to a process that is free and adds up its result; th
 
 import threading
 import weakref
+from collections.abc import Callable
 from queue import SimpleQueue
 
 from asyncfeel.errors import InputError, Interrupted
 from asyncfeel.jobs import Job, Update
-from asyncfeel.learning.executors._helper import Helper, Lost, can_fork
-from asyncfeel.learning.executors.threads import Threads
+from asyncfeel.learning.executors._helper import Helper, Lost, can_fork, owned
+from asyncfeel.learning.executors.threads import T, Threads
 from asyncfeel.learning.learner import Learner
 
 
 class Processes(Threads):
     """An executor with a process for each worker; 0 workers means as many as the machine has cores."""
 
+    _lasting = staticmethod(owned)
     _spare = 1
     """With one job in hand more than there are processes, none waits while a result is added up."""
 
@@ -38,19 +40,19 @@ class Processes(Threads):
         # A run that fails before its first event closes nothing; this happens when the executor is forgotten.
         self._end = weakref.finalize(self, _close, self._helpers)
 
-    def _trained(self, job: Job) -> Update:
-        """The job's result, found in the first process that is free."""
+    def _trained(self, job: Job, use: Callable[[Update], T]) -> T:
+        """What is made of the job's result, found in the first process that is free, which then waits for that."""
         helper = self._free.get()
         try:
             if self._training.is_set():
                 raise Interrupted("training was interrupted")
             if helper is not None:
-                return helper.train(job, self._training)
-            return super()._trained(job)
+                return use(helper.train(job, self._training))
+            return super()._trained(job, use)
         except Lost:
             helper = None
             self.note = "a worker's process was lost; its jobs were trained in a thread from then on"
-            return super()._trained(job)
+            return super()._trained(job, use)
         finally:
             self._free.put(helper)
 

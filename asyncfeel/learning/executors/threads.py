@@ -30,9 +30,16 @@ from asyncfeel.learning.metrics import Metrics
 T = TypeVar("T")
 
 
+def itself(update: Update) -> Update:
+    """A result that nobody else has."""
+    return update
+
+
 class Threads:
     """An executor with a pool of worker threads; 0 workers means as many as the machine runs well."""
 
+    _lasting = staticmethod(itself)
+    """Makes a result one that lasts."""
     _spare = 0
     """Threads beyond one for each worker."""
 
@@ -54,14 +61,14 @@ class Threads:
 
     def submit(self, job: Job) -> Pending[Update]:
         """The job's result, later; a free worker begins it at once."""
-        return self._later(lambda: self._train(job), job.due_s)
+        return self._later(lambda: self._train(job, self._lasting), job.due_s)
 
     def broadcast(self, work: Broadcast) -> Whole:
         """What the jobs add up to, later; each worker adds its results itself."""
-        folding = Folding(work)
+        folding = Folding(work, self._lasting)
 
         def train(place: int, job: Job) -> None:
-            folding.take(place, self._train(job))
+            self._train(job, partial(folding.take, place))
 
         jobs = [self._later(partial(train, place, job), job.due_s) for place, job in enumerate(work.jobs())]
         return Whole(folding, jobs)
@@ -89,17 +96,17 @@ class Threads:
             with beside(self._stream()):
                 return work()
 
-    def _train(self, job: Job) -> Update:
+    def _train(self, job: Job, use: Callable[[Update], T]) -> T:
+        """What is made of the job's result."""
         if self._training.is_set():
             raise Interrupted("training was interrupted")
-        update = self._trained(job)
         if self._learner.device.type == "cuda":
-            return self._handed_over(update)
-        return update
+            return self._trained(job, lambda update: use(self._handed_over(update)))
+        return self._trained(job, use)
 
-    def _trained(self, job: Job) -> Update:
-        """The job's result, found in this thread."""
-        return self._trainer().train(job)
+    def _trained(self, job: Job, use: Callable[[Update], T]) -> T:
+        """What is made of the job's result, found in this thread."""
+        return use(self._trainer().train(job))
 
     def _handed_over(self, update: Update) -> Update:
         """The result where models live; the main thread goes on with it on its own stream: the allocator must know."""
