@@ -1,26 +1,33 @@
-"""Convolutions with more channels than pixels: the gradient of their weights as one matrix product.
+"""Convolutions with many channels for few pixels, as at the end of a deep network, as products of matrices.
 
-Where a batch has few pixels and a layer many channels, as at the end of a deep network, torch makes this gradient
-in another layout and copies it, which takes as long as the sum itself. The product of the outputs' gradient and
-the windows of the input lies in the right layout at once.
+There the weights are what is large, and torch lays them anew for every convolution and makes their gradient in
+another layout, which takes as long as the sums themselves. Products of the weights with what each pixel of the output
+sees of the input take them as they lie.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from asyncfeel.learning.quick.products import product
+
 Pair = tuple[int, int]
 
 
-def pays(pixels: int, out: int) -> bool:
-    """Whether the weights are more than the windows of the batch, so that their layout is what costs."""
-    return out > pixels
+WEIGHTS = 2**17
+"""With fewer weights calls are what costs."""
+
+
+def pays(pixels: int, out: int, weights: int) -> bool:
+    """Whether the weights are many, and more than the windows of the batch, so that their layout is what costs."""
+    return out > pixels and weights >= WEIGHTS
 
 
 def convolve(x: Tensor, weight: Tensor, bias: Tensor | None, stride: Pair, padding: Pair) -> Tensor:
-    """What torch's convolution gives, with this way to the gradient of the weights."""
+    """What torch's convolution gives, in this way."""
     found: Tensor = _Convolution.apply(x, weight, bias, stride, padding)  # type: ignore[no-untyped-call]
     return found
 
@@ -30,47 +37,67 @@ class _Convolution(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, stride: Pair, padding: Pair) -> Tensor:
-        ctx.save_for_backward(x, weight)
-        ctx.stride, ctx.padding = stride, padding
-        return torch.conv2d(x, weight, bias, stride, padding)
+        ctx.shape, ctx.stride, ctx.padding = x.shape, stride, padding
+        pixels = [
+            (there + 2 * frame - kernel) // step + 1
+            for there, frame, kernel, step in zip(x.shape[2:], padding, weight.shape[2:], stride, strict=True)
+        ]
+        windows = _windows(x, weight.shape[2:], pixels, stride, padding)
+        ctx.save_for_backward(weight, windows)
+        flat = product(windows, _flat(weight).t())
+        result = torch.empty(len(x), len(weight), *pixels, dtype=x.dtype, memory_format=torch.channels_last)
+        result.permute(0, 2, 3, 1).copy_((flat if bias is None else flat.add_(bias)).view(len(x), *pixels, -1))
+        return result  # no view of something else, which a layer that works in place could not change
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        x, weight = ctx.saved_tensors
+        weight, windows = ctx.saved_tensors
         inputs, weights, bias, *_ = ctx.needs_input_grad
+        rows = gradient.permute(0, 2, 3, 1).reshape(-1, len(weight))
         return (
-            _inputs(x, gradient, weight, ctx.stride, ctx.padding) if inputs else None,
-            _correlation(x, gradient, weight, ctx.stride, ctx.padding) if weights else None,
-            gradient.sum((0, 2, 3)) if bias else None,
+            _inputs(ctx, product(rows, _flat(weight)), weight.shape[2:], gradient.shape[2:]) if inputs else None,
+            _shaped(product(rows.t(), windows), weight) if weights else None,
+            rows.sum(0) if bias else None,
             None,
             None,
         )
 
 
-def _inputs(x: Tensor, gradient: Tensor, weight: Tensor, stride: Pair, padding: Pair) -> Tensor:
-    """The gradient of the input, torch's own."""
-    geometry = (stride, padding, (1, 1), False, (0, 0), 1)
-    found: Tensor = torch.ops.aten.convolution_backward(gradient, x, weight, None, *geometry, (True, False, False))[0]
-    return found
+def _flat(weight: Tensor) -> Tensor:
+    """Kernels as rows, with their channels last."""
+    return weight.permute(0, 2, 3, 1).reshape(len(weight), -1)
 
 
-def _correlation(x: Tensor, gradient: Tensor, weight: Tensor, stride: Pair, padding: Pair) -> Tensor:
-    """The gradient of the weights, with their channels last in memory."""
+def _shaped(flat: Tensor, weight: Tensor) -> Tensor:
+    """Rows as kernels, with their channels last in memory."""
     out, into, height, width = weight.shape
-    outputs = gradient.permute(0, 2, 3, 1).reshape(-1, out)
-    flat = torch.mm(outputs.t(), _windows(x, (height, width), gradient.shape[2:], stride, padding))
     return flat.view(out, height, width, into).permute(0, 3, 1, 2)
 
 
-def _windows(x: Tensor, kernel: Pair, pixels: torch.Size, stride: Pair, padding: Pair) -> Tensor:
+def _windows(x: Tensor, kernel: Sequence[int], pixels: Sequence[int], stride: Pair, padding: Pair) -> Tensor:
     """What each pixel of the output sees of the input, one row for each."""
     images, channels, height, width = x.shape
-    (down, across), (top, left) = stride, padding
+    top, left = padding
     framed = x.new_zeros(images, height + 2 * top, width + 2 * left, channels)
     framed[:, top : top + height, left : left + width] = x.permute(0, 2, 3, 1)
+    return _seen(framed, kernel, pixels, stride).reshape(images * pixels[0] * pixels[1], -1)
+
+
+def _inputs(ctx: Any, windows: Tensor, kernel: Sequence[int], pixels: Sequence[int]) -> Tensor:
+    """What each pixel of the input has in all windows together: the transpose of `_windows`."""
+    images, channels, height, width = ctx.shape
+    top, left = ctx.padding
+    framed = windows.new_zeros(images, height + 2 * top, width + 2 * left, channels)
+    there, parts = _seen(framed, kernel, pixels, ctx.stride), windows.view(images, *pixels, *kernel, channels)
+    for row in range(kernel[0]):
+        for column in range(kernel[1]):
+            there[:, :, :, row, column] += parts[:, :, :, row, column]
+    return framed[:, top : top + height, left : left + width].permute(0, 3, 1, 2)
+
+
+def _seen(framed: Tensor, kernel: Sequence[int], pixels: Sequence[int], stride: Pair) -> Tensor:
+    """The windows as a view of the framed images: (images, down, across, kernel's height, width, channels)."""
     image, row, column, channel = framed.stride()
-    windows = framed.as_strided(
-        (images, *pixels, *kernel, channels), (image, row * down, column * across, row, column, channel)
-    )
-    return windows.reshape(images * pixels.numel(), -1)
+    shape = (len(framed), *pixels, *kernel, framed.shape[3])
+    return framed.as_strided(shape, (image, row * stride[0], column * stride[1], row, column, channel))

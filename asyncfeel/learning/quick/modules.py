@@ -46,7 +46,8 @@ class Convolution(nn.Conv2d):
     def _pays_columns(self, x: Tensor) -> bool:
         if not _images(x):
             return False
-        return columns.pays(len(x) * self._pixels(x.shape[2], 0) * self._pixels(x.shape[3], 1), self.out_channels)
+        pixels = len(x) * self._pixels(x.shape[2], 0) * self._pixels(x.shape[3], 1)
+        return columns.pays(pixels, self.out_channels, self.weight.numel())
 
     def _room(self, size: int) -> Tensor:
         """Memory for this many values that is only this layer's, to be used again in every step."""

@@ -5,6 +5,10 @@ the kernels, are transformed so that the 36 places of a window do not mix any mo
 matrix product over the channels for each place. The gradients are the transposes of all this. Results differ from
 direct sums by rounding, about ten times as much as these from the truth.
 
+A transform is a product with a matrix over the places. Sums along each side of a window, as in Lavin and Gray, "Fast
+Algorithms for Convolutional Neural Networks" (CVPR 2016), whose matrices these are, would need fewer multiplications,
+but many more passes through memory, which is what transforms cost.
+
 Tensors here have their channels last, (images, height, width, channels), and what lasts no longer than a call is in
 buffers of the thread. Images are handled a few at a time, so that the buffers stay small.
 """
@@ -18,17 +22,49 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from asyncfeel.learning.quick import processor, sides
+from asyncfeel.learning.quick import processor
 
 TILE = 4
 """Pixels of the output along the side of a tile."""
 WINDOW = 6
 """Pixels of the input along the side of what a tile depends on."""
 PLACES = WINDOW**2
-VALUES_AT_ONCE = 1_000_000
-"""Transformed values of the images that are handled at once: 4 MB."""
-KERNEL = torch.kron(sides.KERNEL, sides.KERNEL).float()
-"""What turns the 9 values of a kernel into those of the 36 places."""
+TILES_AT_ONCE = 128
+"""Tiles that are handled at once, or a little more: enough rows for the products, few enough for the cache."""
+KEPT = 4_000_000
+"""Transformed values of the images that are kept until the gradients are asked for: 16 MB; else they are made again."""
+
+
+def _both_sides(rows: Sequence[Sequence[float]]) -> Tensor:
+    """The matrix of a transform along one side, made one of both sides."""
+    side = torch.tensor(rows, dtype=torch.float64)
+    return torch.kron(side, side).float()
+
+
+INPUT = _both_sides(
+    [
+        [4, 0, -5, 0, 1, 0],
+        [0, -4, -4, 1, 1, 0],
+        [0, 4, -4, -1, 1, 0],
+        [0, -2, -1, 2, 1, 0],
+        [0, 2, -1, -2, 1, 0],
+        [0, 4, 0, -5, 0, 1],
+    ]
+)
+"""From the 36 pixels of a window to its places."""
+KERNEL = _both_sides(
+    [
+        [1 / 4, 0, 0],
+        [-1 / 6, -1 / 6, -1 / 6],
+        [-1 / 6, 1 / 6, -1 / 6],
+        [1 / 24, 1 / 12, 1 / 6],
+        [1 / 24, -1 / 12, 1 / 6],
+        [0, 0, 1],
+    ]
+)
+"""From the 9 values of a kernel to the places."""
+OUTPUT = _both_sides([[1, 1, 1, 1, 1, 0], [0, 1, -1, 2, -2, 0], [0, 1, 1, 4, 4, 0], [0, 1, -1, 8, -8, 1]])
+"""From the places to the 16 pixels of a tile."""
 
 Shape = Sequence[int]
 
@@ -60,7 +96,7 @@ def pays(images: Shape, out: int) -> bool:
     number, into, height, width = images
     if height % TILE or width % TILE or processor.favours_direct():
         return False
-    return 46 / into + 46 / out + 240 / max(1, number * height * width) < 1
+    return 38 / into + 38 / out + 240 / max(1, number * height * width) < 1
 
 
 def convolve(x: Tensor, weight: Tensor, room: Tensor) -> Tensor:
@@ -78,41 +114,44 @@ class _Convolution(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, room: Tensor) -> Tensor:
         ctx.save_for_backward(x, weight)
-        ctx.kernels = room.view(len(weight), PLACES, -1)
-        torch.matmul(KERNEL, _last(weight).view(len(weight), 9, -1), out=ctx.kernels)
-        x, kernels = _last(x), ctx.kernels.permute(1, 2, 0)
-        result = x.new_empty(*x.shape[:3], len(weight))
-        for some, made in _together(x, result):
-            places = _windows(some)
-            _tiles(torch.bmm(places, kernels, out=buffers("tiles", *places.shape[:2], len(weight))), made)
-        return _first(result)
+        x, out, into = _last(x), *weight.shape[:2]
+        flat = torch.mm(
+            KERNEL, _last(weight).view(out, 9, into).transpose(0, 1).reshape(9, -1), out=room.view(PLACES, -1)
+        )
+        ctx.kernels = flat.view(PLACES, out, into)
+        ctx.windows = [] if PLACES * x.numel() <= KEPT * TILE**2 else None
+        number, height, width = x.shape[:3]
+        result = torch.empty(number, out, height, width, dtype=x.dtype, memory_format=torch.channels_last)
+        for some, made in _together(x, result.permute(0, 2, 3, 1)):
+            windows = _windows(some)
+            _tiles(torch.bmm(windows, ctx.kernels.mT, out=buffers("tiles", *windows.shape[:2], out)), made)
+            if ctx.windows is not None:
+                ctx.windows.append(windows)
+        return result  # no view of something else, which a layer that works in place could not change
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
-        x, _ = ctx.saved_tensors
-        x, gradient, kernels = _last(x), _last(gradient), ctx.kernels.transpose(0, 1)
-        inputs, total = torch.empty_like(x), buffers("kernels", *ctx.kernels.shape).zero_()
-        for some, theirs, made in _together(x, gradient, inputs):
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        x, gradient = _last(ctx.saved_tensors[0]), _last(gradient)
+        wants_inputs, wants_weights, _ = ctx.needs_input_grad
+        inputs, total = torch.empty_like(x), buffers("kernels", *ctx.kernels.shape)
+        for number, (some, theirs, made) in enumerate(_together(x, gradient, inputs)):
             tiles = _tiles_transposed(theirs)
-            _correlate(tiles, _windows(some), total)
-            places = torch.bmm(tiles, kernels, out=buffers("windows", *tiles.shape[:2], x.shape[3]))
-            _windows_transposed(places, made)
-        weights = torch.matmul(KERNEL.t(), total)
-        return _first(inputs), _first(weights.view(len(weights), 3, 3, -1)), None
+            if wants_weights:
+                windows = ctx.windows[number] if ctx.windows is not None else _windows(some)
+                torch.baddbmm(total, tiles.mT, windows, beta=min(number, 1), out=total)
+            if wants_inputs:
+                windows = torch.bmm(tiles, ctx.kernels, out=buffers("windows", *tiles.shape[:2], x.shape[3]))
+                _windows_transposed(windows, made)
+        ctx.windows = None
+        return _first(inputs) if wants_inputs else None, _kernels(total) if wants_weights else None, None
 
 
-def _together(*tensors: Tensor) -> Sequence[tuple[Tensor, ...]]:
+def _together(x: Tensor, *others: Tensor) -> Sequence[tuple[Tensor, ...]]:
     """Several tensors over the same images, a few images at a time."""
-    most = max(math.prod(tensor.shape[1:]) for tensor in tensors)
-    at_once = max(1, VALUES_AT_ONCE * TILE**2 // (PLACES * most))
-    return list(zip(*(torch.split(tensor, at_once) for tensor in tensors), strict=True))
-
-
-def _correlate(tiles: Tensor, windows: Tensor, total: Tensor) -> None:
-    """Add what these images make of the gradient of the kernels, at each place."""
-    for mine, theirs, place in zip(tiles, windows, total.unbind(1), strict=True):
-        place.addmm_(mine.t(), theirs)
+    tiles = x.shape[1] * x.shape[2] // TILE**2
+    at_once = -(-TILES_AT_ONCE // tiles)
+    return list(zip(*(torch.split(tensor, at_once) for tensor in (x, *others)), strict=True))
 
 
 def _windows(x: Tensor) -> Tensor:
@@ -121,67 +160,56 @@ def _windows(x: Tensor) -> Tensor:
     framed = buffers("framed", images, height + 2, width + 2, channels)
     framed[:, 0] = framed[:, -1] = framed[:, :, 0] = framed[:, :, -1] = 0
     framed[:, 1:-1, 1:-1] = x
-    rows = buffers("rows", WINDOW, images, height // TILE, width + 2, channels)
-    sides.window(_pixels(framed, 1), rows, _pair(rows))
-    out = buffers("windows", WINDOW, WINDOW, images, height // TILE, width // TILE, channels).transpose(0, 1)
-    sides.window(_pixels(rows, 3), out, _pair(out))
-    return out.transpose(0, 1).view(PLACES, -1, channels)
+    image, row, column, channel = framed.stride()
+    shape = (WINDOW, WINDOW, images, height // TILE, width // TILE, channels)
+    seen = framed.as_strided(shape, (row, column, image, TILE * row, TILE * column, channel))
+    return torch.mm(INPUT, buffers("windows", *shape).copy_(seen).view(PLACES, -1)).view(PLACES, -1, channels)
 
 
 def _windows_transposed(places: Tensor, result: Tensor) -> None:
     """What the pixels of the input get back from the places of all windows that they are in."""
     images, height, width, channels = result.shape
-    places = _spread(places, result).transpose(0, 1)
-    rows = buffers("rows", WINDOW, images, height // TILE, width + 2, channels)
-    rows[:, :, :, -2:] = 0
-    sides.window_transposed(places, _pixels(rows, 3), _pair(places))
-    framed = buffers("framed", images, height + 2, width + 2, channels)
-    framed[:, -2:] = 0
-    sides.window_transposed(rows, _pixels(framed, 1), _pair(rows))
-    result.copy_(framed[:, 1:-1, 1:-1])
+    down, across = height // TILE, width // TILE
+    pixels = torch.mm(INPUT.t(), places.view(PLACES, -1), out=buffers("pixels", PLACES, places[0].numel()))
+    seen = pixels.view(WINDOW, WINDOW, images, down, across, channels)
+    framed = buffers("framed", images, TILE * (down + 1), TILE * (across + 1), channels)
+    framed[:, -TILE:] = 0
+    framed[:, :, -TILE:] = 0
+    there = _cut(framed)
+    there[:, :, :, :-1, :-1] = seen[:TILE, :TILE]
+    there[:2, :, :, 1:, :-1] += seen[TILE:, :TILE]
+    there[:, :2, :, :-1, 1:] += seen[:TILE, TILE:]
+    there[:2, :2, :, 1:, 1:] += seen[TILE:, TILE:]
+    result.copy_(framed[:, 1 : height + 1, 1 : width + 1])
 
 
 def _tiles(places: Tensor, result: Tensor) -> None:
     """The pixels of the output from the places of their tiles."""
-    places = _spread(places, result).transpose(0, 1)
-    rows = buffers("rows", WINDOW, TILE, *places.shape[2:])
-    sides.tile(places, rows.transpose(0, 1), _pair(places))
-    sides.tile(rows, _cut(result).permute(2, 4, 0, 1, 3, 5), _pair(rows))
+    there = _cut(result)
+    there.copy_(
+        torch.mm(OUTPUT, places.view(PLACES, -1), out=buffers("pixels", TILE**2, places[0].numel())).view(there.shape)
+    )
 
 
 def _tiles_transposed(gradient: Tensor) -> Tensor:
     """What the places get back from the pixels of their tiles, (36, tiles, channels)."""
-    tiles = _cut(gradient).permute(2, 0, 1, 3, 4, 5)
-    rows = buffers("rows", WINDOW, *tiles.shape[1:])
-    sides.tile_transposed(tiles, rows, _pair(rows))
-    columns = rows.permute(4, 0, 1, 2, 3, 5)
-    out = buffers("tiles", WINDOW, *columns.shape[1:]).transpose(0, 1)
-    sides.tile_transposed(columns, out, _pair(out))
-    return out.transpose(0, 1).view(PLACES, -1, gradient.shape[3])
+    there = _cut(gradient)
+    pixels = buffers("pixels", *there.shape).copy_(there).view(TILE**2, -1)
+    return torch.mm(OUTPUT.t(), pixels, out=buffers("tiles", PLACES, pixels.shape[1])).view(PLACES, -1, there.shape[-1])
 
 
-def _pixels(images: Tensor, axis: int) -> list[Tensor]:
-    """The first pixels of all windows along an axis, the second ones, and so on."""
-    last = images.shape[axis] - WINDOW + 1
-    before = (slice(None),) * axis
-    return [images[(*before, slice(i, i + last, TILE))] for i in range(WINDOW)]
-
-
-def _spread(places: Tensor, images: Tensor) -> Tensor:
-    """Places as (6, 6, images, tiles down, tiles across, channels)."""
-    number, height, width, channels = images.shape
-    return places.view(WINDOW, WINDOW, number, height // TILE, width // TILE, channels)
+def _kernels(places: Tensor) -> Tensor:
+    """The gradient of the kernels from that of their places."""
+    _, out, into = places.shape
+    flat = torch.mm(KERNEL.t(), places.view(PLACES, -1)).view(3, 3, out, into)
+    return flat.permute(2, 0, 1, 3).contiguous().permute(0, 3, 1, 2)
 
 
 def _cut(images: Tensor) -> Tensor:
-    """Images as (images, tiles down, 4, tiles across, 4, channels)."""
+    """Images as (4, 4, images, tiles down, tiles across, channels)."""
     number, height, width, channels = images.shape
-    return images.view(number, height // TILE, TILE, width // TILE, TILE, channels)
-
-
-def _pair(tensors: Tensor) -> Tensor:
-    """Room for two tensors like each of these."""
-    return buffers("pair", 2, *tensors.shape[1:])
+    tiles = images.view(number, height // TILE, TILE, width // TILE, TILE, channels)
+    return tiles.permute(2, 4, 0, 1, 3, 5)
 
 
 def _last(images: Tensor) -> Tensor:
