@@ -168,15 +168,16 @@ class Lane:
     def _train(self, counts: list[int], rows: Tensor, moves: Tensor | None) -> None:
         """Train some consecutive steps, of which each has so many jobs."""
         inputs, labels = self._feed.gather(rows, moves, self._room)
-        sizes = [count * self._batch for count in counts]
-        pieces = zip(counts, torch.split(inputs, sizes), torch.split(labels, sizes), strict=True)
-        for count, some, theirs in pieces:
+        alike = [(count, sum(1 for _ in group)) for count, group in itertools.groupby(counts)]
+        sizes = [count * steps * self._batch for count, steps in alike]
+        pieces = zip(alike, torch.split(inputs, sizes), torch.split(labels, sizes), strict=True)
+        for (count, steps), some, theirs in pieces:
             if self._stop.is_set():
                 raise Interrupted("training was interrupted")
             if count != self._stack.active:
                 self._keep(count)
                 self._stack.focus(count)
-            self._stack.step(some, theirs)
+            self._stack.descend(some, theirs, steps)
 
     def _keep(self, count: int) -> None:
         """Take the results of the jobs that end here: only the first so many places are looked after from now on."""

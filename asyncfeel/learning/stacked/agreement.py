@@ -45,5 +45,5 @@ def _together(learner: "Learner", jobs: list[Job]) -> torch.Tensor:
     rows = torch.stack([feed.rows(job) for job in jobs], dim=1)
     moves = [some for job in jobs if (some := feed.moves(job)) is not None]
     for step in range(STEPS):
-        stack.step(*feed.gather(rows[step], torch.stack(moves, dim=1)[step] if moves else None))
+        stack.descend(*feed.gather(rows[step], torch.stack(moves, dim=1)[step] if moves else None))
     return torch.stack([stack.read(place) for place in range(len(jobs))])

@@ -29,7 +29,7 @@ ALIGNED = 8
 
 
 class Stack:
-    """Places for models of one kind; the first `active` of them are trained by `step`."""
+    """Places for models of one kind; the first `active` of them are trained by `descend`."""
 
     def __init__(
         self, template: nn.Module, loss: Loss, training: Training, device: torch.device, plain: bool = False
@@ -139,14 +139,18 @@ class Stack:
         column = torch.tensor(numbers[: self._width], device=self._device)
         return [column.view(-1, *[1] * len(shape)) for shape in self._shapes[: self._trained]]
 
-    def step(self, inputs: Tensor, labels: Tensor) -> None:
-        """One mini-batch step of every active model; their batches follow one another."""
+    def descend(self, inputs: Tensor, labels: Tensor, steps: int = 1) -> None:
+        """So many mini-batch steps of every active model, whose batches follow one another in each step."""
+        if self._direct:
+            return self._direct.descend(inputs, labels, steps)
+        for some, theirs in zip(inputs.chunk(steps), labels.chunk(steps), strict=True):
+            self._step(some, theirs)
+        return None
+
+    def _step(self, inputs: Tensor, labels: Tensor) -> None:
         if idle := self._width - self.active:
             inputs, labels = (_filled_up(some, self.active, idle) for some in (inputs, labels))
-        if self._direct:
-            self._direct.step(inputs, labels)
-        else:
-            self._differentiate(inputs, labels)
+        self._differentiate(inputs, labels)
 
     def _differentiate(self, inputs: Tensor, labels: Tensor) -> None:
         value = self._loss.sum(self.module(inputs), labels) * (self._width / len(labels))
