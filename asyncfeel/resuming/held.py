@@ -73,6 +73,11 @@ class Held:
         self._value = _both(self.value, other, _add_in_place)
         return self
 
+    def add_(self, other: Any, alpha: float) -> "Held":
+        """Add so many times another model in place."""
+        self._value = _both(self.value, other, lambda one, two: _add_many_in_place(one, two, alpha))
+        return self
+
     def __isub__(self, other: Any) -> "Held":
         self._value = _both(self.value, other, _subtract_in_place)
         return self
@@ -115,6 +120,13 @@ def _both(one: Any, other: Any, combine: Any) -> Any:
 
 def _add_in_place(one: Any, two: Any) -> Any:
     one += two
+    return one
+
+
+def _add_many_in_place(one: Any, two: Any, times: float) -> Any:
+    if hasattr(one, "add_"):
+        return one.add_(two, alpha=times)
+    one += times * two
     return one
 
 

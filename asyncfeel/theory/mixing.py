@@ -75,7 +75,10 @@ def combine(terms: Sequence[tuple[float, Model]]) -> Model:
     (weight, model), *rest = terms
     total = weight * model
     for weight, model in rest:
-        total += weight * model
+        if hasattr(total, "add_"):
+            total.add_(model, alpha=weight)  # vectors of torch need no room for the product
+        else:
+            total += weight * model
     return total
 
 

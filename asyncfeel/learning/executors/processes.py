@@ -21,8 +21,6 @@ class Processes(Threads):
     """An executor with a process for each worker; 0 workers means as many as the machine has cores."""
 
     _lasting = staticmethod(owned)
-    _spare = 1
-    """With one job in hand more than there are processes, none waits while a result is added up."""
 
     def __init__(self, learner: Learner, workers: int, stop: threading.Event) -> None:
         if why := unavailable(learner):

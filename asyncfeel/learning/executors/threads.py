@@ -40,8 +40,6 @@ class Threads:
 
     _lasting = staticmethod(itself)
     """Makes a result one that lasts."""
-    _spare = 0
-    """Threads beyond one for each worker."""
 
     def __init__(self, learner: Learner, workers: int, stop: threading.Event) -> None:
         if workers < 0:
@@ -54,7 +52,7 @@ class Threads:
         self.workers = workers or usable(learner.device) * len(learner.devices)
         self.busy = Busy()
         self._prepare()
-        self._pool = Pool(self.workers + self._spare, "asyncfeel")
+        self._pool = Pool(self.workers, "asyncfeel")
 
     def _prepare(self) -> None:
         """What must be done before there are threads: nothing."""
