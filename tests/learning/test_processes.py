@@ -78,6 +78,25 @@ def test_a_broadcast_adds_up_to_the_same_bits(make, stop):
     assert torch.equal(*changes)
 
 
+def test_none_overtakes_what_is_awaited(make, stop):
+    """Only jobs that the processes had in hand, or took in the last moment, end before it."""
+    learner, workers = make(), 2
+    executor = Processes(learner, workers, stop)
+    others = [executor.submit(Job(i % 10, i, learner.initial(), 100)) for i in range(60)]
+    clients = np.arange(6)
+    work = Broadcast(learner.initial(), clients, clients * 0, clients + 1, lambda: [0.1] * 6)
+
+    async def overtaken() -> int:
+        awaited = begin(executor, work)
+        before = sum(other.done() for other in others)
+        await awaited
+        return sum(other.done() for other in others) - before
+
+    assert asyncio.run(overtaken()) <= 2 * workers
+    executor.dismiss()
+    executor.close()
+
+
 def test_they_compute_after_this_process_has_used_all_its_threads(make, stop, results):
     """Threads of an operation do not survive a fork: a helper that waited for them would wait for ever."""
     torch.set_num_threads(2)
