@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from asyncfeel.jobs import Job
 from asyncfeel.learning.flat import FlatModule
-from asyncfeel.learning.quick import processor, quicken, winograd
+from asyncfeel.learning.quick import processor, products, quicken, winograd
 from asyncfeel.learning.written import Chain, chain, unrolled
 
 SEEN = (6, 3, 8, 8)
@@ -156,6 +156,23 @@ def test_winograds_method_has_its_place_in_a_chain(monkeypatch):
     assert taken
     for one, truth in zip(mine, exact, strict=True):
         assert float((one - truth).norm()) <= 1e-4 * float(truth.norm())
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("wider", [False, True])
+def test_large_dense_layers_by_either_library(monkeypatch, wider, bias):
+    monkeypatch.setattr(processor, "favours_direct", lambda: wider)
+    taken = []
+    onednn = products.onednn
+    monkeypatch.setattr(products, "onednn", lambda *given: (taken.append(given), onednn(*given))[1])
+    network = nn.Sequential(nn.Flatten(), nn.Linear(192, 1400, bias), nn.ReLU(), nn.Linear(1400, 192, bias))
+    _, found = written(network)
+    assert found is not None
+    taken.clear()
+    inputs = torch.randn(SEEN)
+    for one, truth in zip(found.gradients(inputs, LABELS), automatic(network, inputs, LABELS), strict=True):
+        assert float((one - truth).norm()) <= 1e-5 * float(truth.norm())
+    assert bool(taken) == wider
 
 
 @settings(deadline=None, max_examples=40)

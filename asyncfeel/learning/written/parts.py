@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from asyncfeel.learning.quick import products
 from asyncfeel.learning.quick.modules import Convolution as QuickConvolution
 
 aten = torch.ops.aten
@@ -78,10 +79,13 @@ class Dense:
         self._weight, *self._bias = [parameter.detach() for parameter in self.parameters]
         self._turned = self._weight.t()
         self._outputs, self._inputs = Kept(), Kept()
+        self._large = self._weight.numel() >= products.WEIGHTS and products.is_wider()
 
     def forward(self, x: Tensor) -> Tensor:
         """One row of outputs for each row."""
         self._shape, self._rows = x.shape, x.reshape(-1, x.shape[-1])
+        if self._large:
+            return products.onednn(self._rows, self._turned, *self._bias).view(*x.shape[:-1], -1)
         outputs = self._outputs.sized(len(self._rows), len(self._weight))
         if self._bias:
             torch.addmm(self._bias[0], self._rows, self._turned, out=outputs)
@@ -94,6 +98,8 @@ class Dense:
         self._errors = error.reshape(-1, error.shape[-1])
         if not wanted:
             return None
+        if self._large:
+            return products.onednn(self._errors, self._weight).view(self._shape)
         return torch.mm(self._errors, self._weight, out=self._inputs.sized(*self._rows.shape)).view(self._shape)
 
     def gradients(self) -> list[Tensor]:
