@@ -68,7 +68,7 @@ def test_stopping_early_is_clean(tmp_path):
 def test_a_failure_is_recorded_and_raised(tmp_path, monkeypatch):
     from asyncfeel.learning.local import Trainer
 
-    def broken(self, job):
+    def broken(self, job, *room):
         raise RuntimeError("out of memory")
 
     monkeypatch.setattr(Trainer, "train", broken)
