@@ -60,6 +60,9 @@ def main() -> None:
     run(module, data, meter, asked)
     if get_ops().distributed.global_rank == 0:
         meter.report("pfl-research", "pfl", asked, work.accuracy(module, data))
+    if torch.distributed.is_initialized():  # left to the end of the interpreter, this sometimes aborts
+        torch.distributed.barrier()
+        torch.distributed.destroy_process_group()
 
 
 def run(module: torch.nn.Module, data: work.Data, meter: work.Meter, asked: Namespace) -> None:
