@@ -167,13 +167,14 @@ def test_every_way_is_taken(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "layer",
-    [nn.Conv2d(192, 192, 3, padding=1, bias=False), nn.Conv2d(96, 700, 3, padding=1)],
+    ("into", "out", "bias"),
+    [(192, 192, False), (96, 700, True)],
     ids=["winograd", "columns"],
 )
-def test_layers_that_work_in_place_may_follow(layer):
-    plain = nn.Sequential(layer, nn.ReLU(inplace=True))
-    x = torch.randn(10, layer.in_channels, 8, 8)
+def test_layers_that_work_in_place_may_follow(into, out, bias):
+    """Smooth ones here: where rounding moves a value over the edge of a rectifier, gradients differ."""
+    plain = nn.Sequential(nn.Conv2d(into, out, 3, padding=1, bias=bias), nn.ELU(inplace=True))
+    x = torch.randn(10, into, 8, 8)
     quick = quicken(copy.deepcopy(plain))
     assert quick[0].is_quicker(x)
     agree(derived(quick, x), derived(plain, x), 2e-5)
